@@ -1,0 +1,246 @@
+package actors
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// Session is the actor of one session: a stdio connection, or a legacy HTTP
+// session. It owns the table of requests in flight, by exact id token, and that
+// of the requests which this side sent to the peer.
+type Session struct {
+	system *System
+	key    string
+	pid    *actor.PID
+	box    mailbox
+
+	// Value is the embedder's own state of the session. It is set before the
+	// session is found by others and never changes.
+	Value any
+
+	onClose func(cause error)
+
+	active     atomic.Int32 // requests in flight and open streams
+	lastActive atomic.Int64 // System.now
+	closing    atomic.Bool
+	cause      error         // of closing; set once before the actor stops
+	done       chan struct{} // closed when the actor has stopped
+
+	// What follows is the actor's own: only its Receive touches it.
+	inFlight      map[string]*Request
+	outgoing      map[uint64]*Outgoing
+	nextOutgoing  uint64
+	subscriptions map[string]*Subscription
+	stopped       bool
+}
+
+var _ actor.Actor = (*Session)(nil)
+
+// task is work on the session's state that is not on the hot path.
+type task struct {
+	run  func(ctx actor.Context, refusal error)
+	done chan struct{}
+}
+
+func (t *task) refuse(err error) {
+	t.run(nil, err)
+	close(t.done)
+}
+
+// OpenSession spawns the actor of a new session under a key that no other
+// session has. onClose is called once, when the actor has stopped, with the
+// cause; it must not block. The error is one of the refusals.
+func (s *System) OpenSession(key string, value any, onClose func(cause error)) (*Session, error) {
+	if err := s.Admit(); err != nil {
+		return nil, err
+	}
+	session := &Session{system: s, key: key, Value: value, onClose: onClose, done: make(chan struct{})}
+	session.box.system = s
+	session.lastActive.Store(s.now())
+	s.spawning.Lock()
+	s.spawning.session = session
+	pid, err := s.root.SpawnNamed(s.sessionProps, "session/"+key)
+	s.spawning.session = nil
+	s.spawning.Unlock()
+	if err != nil {
+		return nil, ErrDuplicateID
+	}
+	session.pid = pid
+	if err := s.sessions.add(session, s.limits.MaxSessions); err != nil {
+		s.refused.Add(1)
+		session.onClose = nil
+		session.Close(err)
+		return nil, err
+	}
+	return session, nil
+}
+
+// Session finds a session by its key, or gives nil.
+func (s *System) Session(key string) *Session {
+	session := s.sessions.get(key)
+	if session == nil || session.closing.Load() {
+		return nil
+	}
+	return session
+}
+
+// EachSession calls f with every session that is open.
+func (s *System) EachSession(f func(*Session)) {
+	for _, session := range s.sessions.all() {
+		f(session)
+	}
+}
+
+// Key gives the session's key.
+func (s *Session) Key() string { return s.key }
+
+// PID gives the PID of the session's actor.
+func (s *Session) PID() *actor.PID { return s.pid }
+
+// Done is closed when the session has ended.
+func (s *Session) Done() <-chan struct{} { return s.done }
+
+// Cause tells why the session ended. It is valid after Done.
+func (s *Session) Cause() error { return s.cause }
+
+// Close ends the session: its requests are told cause, requests to the peer
+// fail, subscriptions end. It waits for none of the handlers.
+func (s *Session) Close(cause error) {
+	if s.closing.Swap(true) {
+		return
+	}
+	s.cause = cause
+	s.system.sessions.remove(s)
+	s.system.actors.Root.Stop(s.pid)
+}
+
+// Hold counts something as activity, an open stream say, until release is
+// called. A session with activity does not expire.
+func (s *Session) Hold() (release func()) {
+	s.begin(s.system)
+	var once atomic.Bool
+	return func() {
+		if !once.Swap(true) {
+			s.end(s.system)
+		}
+	}
+}
+
+// Busy reports whether anything is in flight or open.
+func (s *Session) Busy() bool { return s.active.Load() > 0 }
+
+func (s *Session) begin(system *System) {
+	s.active.Add(1)
+	s.lastActive.Store(system.now())
+}
+
+func (s *Session) end(system *System) {
+	if s.active.Add(-1) == 0 {
+		s.lastActive.Store(system.now())
+	}
+}
+
+// Touch counts as activity at this moment.
+func (s *Session) Touch() { s.lastActive.Store(s.system.now()) }
+
+// idleSince tells for how long nothing has been active.
+func (s *Session) idleSince(now int64) time.Duration {
+	if s.active.Load() > 0 {
+		return 0
+	}
+	return time.Duration(now - s.lastActive.Load())
+}
+
+// send posts a message to the session's actor, whose mailbox outlives it and
+// refuses what comes too late.
+func (s *Session) send(message any) { s.box.PostUserMessage(message) }
+
+// do runs f inside the actor and waits for it. refusal is set, and ctx nil,
+// where the session has ended or its mailbox is full.
+func (s *Session) do(f func(ctx actor.Context, refusal error)) {
+	t := &task{run: f, done: make(chan struct{})}
+	s.send(t)
+	<-t.done
+}
+
+// Cancel ends the request in flight whose exact id token is given, without an
+// answer. It reports whether there is one.
+func (s *Session) Cancel(id []byte) (found bool) {
+	s.do(func(ctx actor.Context, refusal error) {
+		if refusal != nil {
+			return
+		}
+		if r := s.inFlight[string(id)]; r != nil {
+			found = r.end(0, ErrCancelled)
+		}
+	})
+	return found
+}
+
+// Receive is the actor's behaviour. Nothing in it waits.
+func (s *Session) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *Request:
+		s.request(m)
+	case *task:
+		if s.stopped {
+			m.refuse(ErrSessionClosed)
+			return
+		}
+		m.run(ctx, nil)
+		close(m.done)
+	case *actor.Stopping:
+		s.stopping()
+	case *actor.Stopped:
+		close(s.done)
+		s.box.close()
+		if s.onClose != nil {
+			s.onClose(s.cause)
+		}
+	}
+}
+
+// request notes the begin or the end of a request.
+func (s *Session) request(r *Request) {
+	switch {
+	case r.ending:
+		if s.inFlight[r.key()] == r {
+			delete(s.inFlight, r.key())
+		}
+		r.note(nil)
+	case s.stopped:
+		r.note(ErrSessionClosed)
+	case len(s.inFlight) >= s.system.limits.MaxRequestsPerSession:
+		r.note(ErrOverloaded)
+	case s.inFlight[r.key()] != nil:
+		r.note(ErrDuplicateID)
+	default:
+		if s.inFlight == nil {
+			s.inFlight = make(map[string]*Request)
+		}
+		s.inFlight[r.key()] = r
+		r.note(nil)
+	}
+}
+
+// stopping ends everything that the session owns.
+func (s *Session) stopping() {
+	s.stopped = true
+	if !s.closing.Swap(true) {
+		s.cause = ErrStopped
+		s.system.sessions.remove(s)
+	}
+	for _, r := range s.inFlight {
+		r.end(0, s.cause)
+	}
+	for _, o := range s.outgoing {
+		o.resolve(nil, ErrSessionClosed)
+	}
+	s.outgoing = nil
+	for _, sub := range s.subscriptions {
+		sub.leave()
+	}
+	s.subscriptions = nil
+}
