@@ -1,0 +1,208 @@
+package engine
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"hash/crc32"
+	"maps"
+	"sort"
+	"sync"
+
+	"github.com/mcpengine/mcpengine/codec"
+)
+
+// entry is one registered thing. It never changes; a change makes another.
+type entry struct {
+	seq     uint64 // position in its list: that of the registration
+	name    string // or uri, or uri template
+	bare    Handler
+	wrapped Handler // bare within the middleware
+	append  func(dst []byte, rev Revision) []byte
+
+	template *templateMatcher // of a resource template
+	prompt   *Prompt          // of a prompt
+}
+
+// list is a snapshot of one kind of entries, in the order of registration.
+type list struct {
+	entries []*entry
+	byName  map[string]*entry
+	nextSeq uint64
+	pages   [newest + 1]*pages // by revision
+}
+
+// pages are the answers to a list request in one revision, rendered when first
+// asked for.
+type pages struct {
+	once   sync.Once
+	first  []byte // result object of the first page
+	entry  [][]byte
+	member string
+}
+
+// catalog is an immutable snapshot of all that is registered.
+type catalog struct {
+	tools, resources, templates, prompts list
+	middleware                           []Middleware
+}
+
+// clone gives a copy to change. Rendered pages are kept only where the entries
+// stay the same, which put and remove see to.
+func (c *catalog) clone() *catalog {
+	d := *c
+	return &d
+}
+
+// put adds an entry, or replaces the one of its name in its place.
+func (l *list) put(e *entry) {
+	l.byName = maps.Clone(l.byName)
+	if l.byName == nil {
+		l.byName = make(map[string]*entry)
+	}
+	entries := append([]*entry(nil), l.entries...)
+	if old := l.byName[e.name]; old != nil {
+		e.seq = old.seq
+		entries[l.index(old.seq)] = e
+	} else {
+		l.nextSeq++
+		e.seq = l.nextSeq
+		entries = append(entries, e)
+	}
+	l.byName[e.name] = e
+	l.entries = entries
+	l.forget()
+}
+
+// remove takes an entry out.
+func (l *list) remove(name string) bool {
+	old := l.byName[name]
+	if old == nil {
+		return false
+	}
+	l.byName = maps.Clone(l.byName)
+	delete(l.byName, name)
+	i := l.index(old.seq)
+	l.entries = append(append([]*entry(nil), l.entries[:i]...), l.entries[i+1:]...)
+	l.forget()
+	return true
+}
+
+// forget drops the rendered pages.
+func (l *list) forget() {
+	for r := range l.pages {
+		l.pages[r] = new(pages)
+	}
+}
+
+// index gives the position of the first entry whose seq is at least seq.
+func (l *list) index(seq uint64) int {
+	return sort.Search(len(l.entries), func(i int) bool { return l.entries[i].seq >= seq })
+}
+
+// rewrap puts the entries into the middleware anew.
+func (l *list) rewrap(m []Middleware) {
+	entries := make([]*entry, len(l.entries))
+	l.byName = make(map[string]*entry, len(entries))
+	for i, old := range l.entries {
+		e := *old
+		e.wrapped = wrap(e.bare, m)
+		entries[i] = &e
+		l.byName[e.name] = &e
+	}
+	l.entries = entries
+	l.forget()
+}
+
+// wrap puts a handler into middleware, the first of which is the outermost.
+func wrap(h Handler, m []Middleware) Handler {
+	for i := len(m) - 1; i >= 0; i-- {
+		h = m[i](h)
+	}
+	return h
+}
+
+// page appends the result of a list request: the entries after the cursor.
+func (l *list) page(dst []byte, rev Revision, member string, size int, cursor []byte, present bool) ([]byte, error) {
+	if l.pages[rev] == nil {
+		dst = append(dst, `{"`...)
+		dst = append(dst, member...)
+		if present {
+			return nil, errCursor
+		}
+		return append(dst, `":[]}`...), nil
+	}
+	p := l.pages[rev]
+	p.once.Do(func() {
+		for _, e := range l.entries {
+			p.entry = append(p.entry, e.append(nil, rev))
+		}
+		p.first = l.render(nil, p, member, 0, size)
+	})
+	if !present {
+		return append(dst, p.first...), nil
+	}
+	after, ok := parseCursor(member, cursor)
+	if !ok {
+		return nil, errCursor
+	}
+	return l.render(dst, p, member, l.index(after+1), size), nil
+}
+
+var errCursor = codec.NewError(codec.CodeInvalidParams, "Invalid params: this cursor was not given out here")
+
+// render appends a page that begins at an entry's index.
+func (l *list) render(dst []byte, p *pages, member string, from, size int) []byte {
+	dst = append(dst, `{"`...)
+	dst = append(dst, member...)
+	dst = append(dst, `":[`...)
+	to := min(from+size, len(l.entries))
+	for i := from; i < to; i++ {
+		if i > from {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, p.entry[i]...)
+	}
+	dst = append(dst, ']')
+	if to < len(l.entries) {
+		dst = append(dst, `,"nextCursor":"`...)
+		dst = appendCursor(dst, member, l.entries[to-1].seq)
+		dst = append(dst, '"')
+	}
+	return append(dst, '}')
+}
+
+// A cursor names the last entry of a page, so that it survives changes of the
+// list: the next page begins after it, whatever came or went. It carries a
+// checksum, so that a string that is no cursor of this list is told apart.
+
+func cursorSum(member string, seq []byte) uint32 {
+	return crc32.Update(crc32.ChecksumIEEE([]byte(member)), crc32.IEEETable, seq)
+}
+
+func appendCursor(dst []byte, member string, seq uint64) []byte {
+	var raw [12]byte
+	binary.BigEndian.PutUint64(raw[:8], seq)
+	binary.BigEndian.PutUint32(raw[8:], cursorSum(member, raw[:8]))
+	return base64.RawURLEncoding.AppendEncode(dst, raw[:])
+}
+
+func parseCursor(member string, cursor []byte) (seq uint64, ok bool) {
+	var raw [12]byte
+	if base64.RawURLEncoding.DecodedLen(len(cursor)) != len(raw) {
+		return 0, false
+	}
+	if n, err := base64.RawURLEncoding.Decode(raw[:], cursor); err != nil || n != len(raw) {
+		return 0, false
+	}
+	if binary.BigEndian.Uint32(raw[8:]) != cursorSum(member, raw[:8]) {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(raw[:8]), true
+}
+
+// put adds an entry to one of the catalog's lists, within the middleware.
+func (c *catalog) put(l *list, e *entry) bool {
+	e.wrapped = wrap(e.bare, c.middleware)
+	l.put(e)
+	return true
+}

@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpengine/mcpengine/actors"
+)
+
+// Engine serves sessions from a catalog. All its methods may be called at any
+// time from any goroutine.
+type Engine struct {
+	info    Info
+	options Options
+	log     *slog.Logger
+	system  *actors.System
+
+	changing sync.Mutex // serialises changes of the catalog
+	catalog  atomic.Pointer[catalog]
+
+	announcer announcer
+
+	compiled      atomic.Int64 // schemas
+	registrations atomic.Int64 // tools
+	timers        sync.WaitGroup
+}
+
+// New makes an engine. It holds about 3 MB, and Shutdown ends it. An empty name
+// or version of info becomes "mcpengine" or "0".
+func New(info Info, o *Options) *Engine {
+	if info.Name == "" {
+		info.Name = "mcpengine"
+	}
+	if info.Version == "" {
+		info.Version = "0"
+	}
+	e := &Engine{info: info, options: o.withDefaults()}
+	e.log = e.options.Logger
+	e.system = actors.NewSystem(actors.Config{
+		Limits: e.options.Limits,
+		Logger: e.log,
+		OnFailure: func(who string, reason any) {
+			e.log.Debug("actor failed", "actor", who, "reason", fmt.Sprint(reason))
+		},
+	})
+	e.announcer.engine = e
+	e.catalog.Store(&catalog{})
+	return e
+}
+
+// Use adds middleware around the handlers of all requests but initialize and
+// ping. The first one added is the outermost. It concerns requests that come
+// after it.
+func (e *Engine) Use(m ...Middleware) {
+	e.changing.Lock()
+	defer e.changing.Unlock()
+	c := e.catalog.Load().clone()
+	c.middleware = append(append([]Middleware(nil), c.middleware...), m...)
+	for _, l := range []*list{&c.tools, &c.resources, &c.templates, &c.prompts} {
+		l.rewrap(c.middleware)
+	}
+	e.catalog.Store(c)
+}
+
+// change makes a new snapshot of the catalog, and announces it, unless f
+// reports that nothing changed.
+func (e *Engine) change(kind listKind, f func(*catalog) bool) bool {
+	e.changing.Lock()
+	c := e.catalog.Load().clone()
+	changed := f(c)
+	if changed {
+		e.catalog.Store(c)
+	}
+	e.changing.Unlock()
+	if changed {
+		e.announcer.changed(kind)
+	}
+	return changed
+}
+
+// Stats is a snapshot of what an engine holds and has done.
+type Stats struct {
+	Sessions           int // open sessions
+	ActiveRequests     int // requests whose handler has not returned
+	Subscriptions      int // subscriptions to resources
+	Refused            int // requests and sessions that a limit turned away
+	SchemaCompilations int // since the engine was made
+	ToolRegistrations  int // since the engine was made
+}
+
+// Stats gives a snapshot.
+func (e *Engine) Stats() Stats {
+	c := e.system.Counts()
+	return Stats{
+		Sessions: c.Sessions, ActiveRequests: c.InFlight, Subscriptions: c.Subscriptions, Refused: c.Refused,
+		SchemaCompilations: int(e.compiled.Load()), ToolRegistrations: int(e.registrations.Load()),
+	}
+}
+
+// Shutdown ends the engine: it admits no new work, waits until what is in
+// flight is done or ctx ends, and then ends every session. The error is that of
+// ctx where requests had to be cut off.
+func (e *Engine) Shutdown(ctx context.Context) error {
+	e.system.StopAdmitting()
+	err := e.awaitIdle(ctx)
+	e.announcer.stop()
+	e.system.Shutdown()
+	e.timers.Wait()
+	return err
+}
+
+// awaitIdle waits until no request is in flight.
+func (e *Engine) awaitIdle(ctx context.Context) error {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for e.system.Counts().InFlight > 0 {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("engine: %d requests cut off: %w", e.system.Counts().InFlight, context.Cause(ctx))
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// Accepting tells whether the engine takes new work: nil, or ErrShuttingDown.
+func (e *Engine) Accepting() error {
+	if e.system.Admit() != nil {
+		return ErrShuttingDown
+	}
+	return nil
+}
+
+// ErrShuttingDown means that Shutdown was called.
+var ErrShuttingDown = errors.New("engine: shutting down")
+
+func (e *Engine) eachSession(f func(*Session)) {
+	e.system.EachSession(func(a *actors.Session) {
+		if s, ok := a.Value.(*Session); ok {
+			f(s)
+		}
+	})
+}
