@@ -1,0 +1,325 @@
+package transport
+
+import (
+	"crypto/rand"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpengine/mcpengine/codec"
+	"github.com/mcpengine/mcpengine/engine"
+)
+
+// Header names of the protocol, in the canonical form of package http.
+const (
+	headerSession = "Mcp-Session-Id"
+	headerVersion = "Mcp-Protocol-Version"
+)
+
+// codeSessionNotFound is the code that implementations of the legacy revisions
+// agree on for a session that does not exist.
+const codeSessionNotFound = -32001
+
+// HTTPHandler serves an engine over Streamable HTTP. It is an http.Handler for
+// one endpoint path, around which any middleware may stand.
+type HTTPHandler struct {
+	engine  *engine.Engine
+	options HTTPOptions
+	guard   *guard
+	streams atomic.Int64 // open event streams
+	read    atomic.Int64 // bytes of bodies
+}
+
+var _ http.Handler = (*HTTPHandler)(nil)
+
+// NewHTTPHandler makes the handler of an endpoint: POST for messages, with a
+// JSON or an event-stream reply; GET for the stream of what the server has to
+// say by itself; DELETE for the end of a session.
+func NewHTTPHandler(e *engine.Engine, o *HTTPOptions) *HTTPHandler {
+	h := &HTTPHandler{engine: e, options: o.withDefaults()}
+	h.guard = newGuard(&h.options)
+	return h
+}
+
+// HTTPStats is a snapshot of what a handler holds and has done.
+type HTTPStats struct {
+	Streams       int   // open event streams
+	BodyBytesRead int64 // bytes taken from bodies
+}
+
+// Stats gives a snapshot.
+func (h *HTTPHandler) Stats() HTTPStats {
+	return HTTPStats{Streams: int(h.streams.Load()), BodyBytesRead: h.read.Load()}
+}
+
+// ServeHTTP serves one request.
+func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if reason, ok := h.guard.allows(r); !ok {
+		refuse(w, http.StatusForbidden, codec.CodeInvalidRequest, reason)
+		return
+	}
+	if h.options.CORS && h.cors(w, r) {
+		return
+	}
+	switch r.Method {
+	case http.MethodPost:
+		h.post(w, r)
+	case http.MethodGet:
+		h.get(w, r)
+	case http.MethodDelete:
+		h.delete(w, r)
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		refuse(w, http.StatusMethodNotAllowed, codec.CodeInvalidRequest, "Method Not Allowed: use POST, GET or DELETE")
+	}
+}
+
+// cors marks the response for an allowed origin, and reports true when the
+// request was a preflight and is answered.
+func (h *HTTPHandler) cors(w http.ResponseWriter, r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	header := w.Header()
+	header.Add("Vary", "Origin")
+	header.Set("Access-Control-Allow-Origin", origin)
+	header.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate")
+	if r.Method != http.MethodOptions {
+		return false
+	}
+	header.Set("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS")
+	header.Set("Access-Control-Allow-Headers", "Content-Type, Accept, Authorization, Last-Event-ID, "+
+		"Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name")
+	header.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// post serves a POST: one message, or a batch.
+func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request) {
+	if !isJSON(r.Header.Get("Content-Type")) {
+		refuse(w, http.StatusUnsupportedMediaType, codec.CodeInvalidRequest,
+			"Unsupported Media Type: Content-Type must be application/json")
+		return
+	}
+	json, events := accepts(r.Header["Accept"])
+	if !json && !events {
+		refuse(w, http.StatusNotAcceptable, codec.CodeInvalidRequest,
+			"Not Acceptable: Accept must name application/json and text/event-stream")
+		return
+	}
+	p := takePost(h, w, json, events)
+	defer p.give()
+	if !h.readBody(p, w, r) {
+		return
+	}
+	if codec.IsBatch(p.body) {
+		h.batch(p, r)
+		return
+	}
+	fault := codec.Decode(p.body, &p.message)
+	if fault != nil {
+		p.refuse(http.StatusBadRequest, h.engine.WireError(fault))
+		return
+	}
+	session, ok := h.sessionOf(p, r)
+	if !ok {
+		return
+	}
+	if p.message.Kind == codec.KindRequest {
+		p.arm()
+		session.Receive(r.Context(), &p.message, nil, p)
+		return
+	}
+	session.Touch()
+	session.Receive(r.Context(), &p.message, nil, p)
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// batch serves a POST whose body is an array.
+func (h *HTTPHandler) batch(p *post, r *http.Request) {
+	session, ok := h.sessionOf(p, r)
+	if !ok {
+		return
+	}
+	if session.Revision() != engine.Rev20250326 {
+		fault := codec.Decode(p.body, &p.message)
+		p.refuse(http.StatusBadRequest, h.engine.WireError(fault))
+		return
+	}
+	p.arm()
+	if !session.ReceiveBatch(r.Context(), p.body, p) {
+		p.w.WriteHeader(http.StatusAccepted)
+	}
+}
+
+// sessionOf finds the session that a POST belongs to, or opens one for an
+// initialize. It reports false when the request is answered.
+func (h *HTTPHandler) sessionOf(p *post, r *http.Request) (*engine.Session, bool) {
+	if version := r.Header.Get(headerVersion); version != "" {
+		if rev := engine.ParseRevision(version); rev == 0 || rev.IsModern() {
+			p.refuse(http.StatusBadRequest, unsupportedVersion(version))
+			return nil, false
+		}
+	}
+	m := &p.message
+	key := r.Header.Get(headerSession)
+	switch {
+	case key != "":
+		if session := h.engine.Session(key); session != nil {
+			return session, true
+		}
+		p.refuse(http.StatusNotFound, codec.NewError(codeSessionNotFound, "Session not found"))
+	case m.Kind == codec.KindRequest && string(m.Method) == codec.MethodInitialize:
+		return h.open(p)
+	default:
+		p.refuse(http.StatusBadRequest,
+			codec.NewError(codec.CodeInvalidRequest, "Invalid Request: the Mcp-Session-Id header is missing"))
+	}
+	return nil, false
+}
+
+// open begins a session for an initialize.
+func (h *HTTPHandler) open(p *post) (*engine.Session, bool) {
+	if fault := h.engine.CheckInitialize(&p.message); fault != nil {
+		p.refuse(http.StatusBadRequest, fault)
+		return nil, false
+	}
+	key := rand.Text()
+	session, err := h.engine.OpenSession(key, nil)
+	if err != nil {
+		p.w.Header().Set("Retry-After", "1")
+		p.refuse(http.StatusServiceUnavailable, h.engine.WireError(err))
+		return nil, false
+	}
+	p.w.Header()[headerSession] = []string{key}
+	return session, true
+}
+
+func unsupportedVersion(version string) *codec.Error {
+	data := codec.AppendString([]byte(`{"supported":["2024-11-05","2025-03-26","2025-06-18","2025-11-25"],"requested":`), version)
+	return &codec.Error{
+		Code: codec.CodeInvalidRequest, Message: "Bad Request: unsupported MCP-Protocol-Version", Data: append(data, '}'),
+	}
+}
+
+// delete serves a DELETE: the client ends its session.
+func (h *HTTPHandler) delete(w http.ResponseWriter, r *http.Request) {
+	session, ok := h.existing(w, r)
+	if !ok {
+		return
+	}
+	session.Close()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// existing finds the session that a GET or DELETE names, or answers.
+func (h *HTTPHandler) existing(w http.ResponseWriter, r *http.Request) (*engine.Session, bool) {
+	if version := r.Header.Get(headerVersion); version != "" {
+		switch rev := engine.ParseRevision(version); {
+		case rev == 0:
+			refuse(w, http.StatusBadRequest, codec.CodeInvalidRequest, "Bad Request: unsupported MCP-Protocol-Version")
+			return nil, false
+		case rev.IsModern():
+			w.Header().Set("Allow", "POST")
+			refuse(w, http.StatusMethodNotAllowed, codec.CodeInvalidRequest, "Method Not Allowed: this revision has only POST")
+			return nil, false
+		}
+	}
+	key := r.Header.Get(headerSession)
+	if key == "" {
+		refuse(w, http.StatusBadRequest, codec.CodeInvalidRequest, "Bad Request: the Mcp-Session-Id header is missing")
+		return nil, false
+	}
+	session := h.engine.Session(key)
+	if session == nil {
+		refuse(w, http.StatusNotFound, codeSessionNotFound, "Session not found")
+		return nil, false
+	}
+	return session, true
+}
+
+// refuse answers with an HTTP status and a JSON-RPC error that has no id.
+func refuse(w http.ResponseWriter, status, code int, message string) {
+	w.Header()["Content-Type"] = contentJSON
+	w.WriteHeader(status)
+	_, _ = w.Write(codec.AppendError(nil, nil, codec.NewError(code, message)))
+}
+
+var (
+	contentJSON   = []string{"application/json"}
+	contentEvents = []string{"text/event-stream"}
+)
+
+// readBody reads the body of a POST. It reports false when the request is
+// answered.
+func (h *HTTPHandler) readBody(p *post, w http.ResponseWriter, r *http.Request) bool {
+	limit := h.options.MaxMessageBytes
+	if r.ContentLength > int64(limit) {
+		tooLarge(w, limit)
+		return false
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(h.options.BodyTimeout))
+	body, err := readAll(p.body[:0], r.Body, limit)
+	p.body = body
+	h.read.Add(int64(len(body)))
+	switch {
+	case err == nil:
+		_ = control.SetReadDeadline(time.Time{})
+		return true
+	case errors.Is(err, errTooLarge):
+		tooLarge(w, limit)
+	default:
+		w.Header().Set("Connection", "close")
+		refuse(w, http.StatusRequestTimeout, codec.CodeInvalidRequest, "Request Timeout: the body did not arrive")
+	}
+	return false
+}
+
+var errTooLarge = errors.New("transport: body too large")
+
+func tooLarge(w http.ResponseWriter, limit int) {
+	w.Header().Set("Connection", "close")
+	refuse(w, http.StatusRequestEntityTooLarge, codec.CodeInvalidRequest,
+		"Content Too Large: a message may have "+strconv.Itoa(limit)+" bytes")
+}
+
+// readAll reads into buf, which grows, until the end or limit bytes.
+func readAll(buf []byte, r io.Reader, limit int) ([]byte, error) {
+	for {
+		if len(buf) > limit {
+			return buf, errTooLarge
+		}
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		n, err := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if err == io.EOF {
+			if len(buf) > limit {
+				return buf, errTooLarge
+			}
+			return buf, nil
+		}
+		if err != nil {
+			return buf, err
+		}
+	}
+}
+
+// isEventStream reports whether a client takes an event stream.
+func isEventStream(r *http.Request) bool {
+	for _, v := range r.Header["Accept"] {
+		if strings.Contains(v, "*/*") {
+			return true
+		}
+	}
+	_, events := accepts(r.Header["Accept"])
+	return events && len(r.Header["Accept"]) > 0
+}

@@ -1,0 +1,119 @@
+package transport
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// guard tells who may call: it checks Host and Origin, the two headers that
+// stand between a server on loopback and a web page that rebinds a name to it.
+type guard struct {
+	hosts     map[string]bool // lower case, as listed
+	origins   map[string]bool
+	anyOrigin bool
+}
+
+func newGuard(o *HTTPOptions) *guard {
+	g := &guard{hosts: make(map[string]bool), origins: make(map[string]bool)}
+	for _, h := range o.AllowedHosts {
+		g.hosts[strings.ToLower(h)] = true
+	}
+	for _, origin := range o.AllowedOrigins {
+		if origin == "*" {
+			g.anyOrigin = true
+		}
+		g.origins[strings.ToLower(strings.TrimSuffix(origin, "/"))] = true
+	}
+	return g
+}
+
+// allows reports whether a request may go on, else the reason why not.
+func (g *guard) allows(r *http.Request) (reason string, ok bool) {
+	if !g.allowsHost(r) {
+		return "Forbidden: this Host is not served here", false
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && !g.allowsOrigin(origin, r.Host) {
+		return "Forbidden: this Origin may not call", false
+	}
+	return "", true
+}
+
+func (g *guard) allowsHost(r *http.Request) bool {
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	onLoopback := local != nil && isLoopbackAddr(local)
+	if !onLoopback && len(g.hosts) == 0 {
+		return true
+	}
+	if onLoopback && isLoopbackName(r.Host) {
+		return true
+	}
+	if len(g.hosts) == 0 {
+		return false
+	}
+	host := strings.ToLower(r.Host)
+	return g.hosts[host] || g.hosts[hostName(host)]
+}
+
+func (g *guard) allowsOrigin(origin, host string) bool {
+	if g.anyOrigin || g.origins[strings.ToLower(origin)] {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
+}
+
+func isLoopbackAddr(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+// isLoopbackName reports whether a Host header names the loopback interface.
+func isLoopbackName(host string) bool {
+	name := hostName(host)
+	if strings.EqualFold(name, "localhost") {
+		return true
+	}
+	return net.ParseIP(strings.Trim(name, "[]")).IsLoopback()
+}
+
+// hostName gives a Host header without its port.
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return host
+}
+
+// accepts tells which of the two media types an Accept header allows. None at
+// all allows both.
+func accepts(values []string) (json, events bool) {
+	if len(values) == 0 {
+		return true, true
+	}
+	for _, value := range values {
+		for part := range strings.SplitSeq(value, ",") {
+			kind, parameters, _ := strings.Cut(part, ";")
+			if q := strings.ReplaceAll(parameters, " ", ""); strings.HasPrefix(q, "q=0") &&
+				strings.Trim(q[2:], "0.") == "" {
+				continue
+			}
+			switch strings.ToLower(strings.TrimSpace(kind)) {
+			case "application/json", "application/*":
+				json = true
+			case "text/event-stream", "text/*":
+				events = true
+			case "*/*":
+				json, events = true, true
+			}
+		}
+	}
+	return json, events
+}
+
+// isJSON reports whether a Content-Type header names JSON.
+func isJSON(contentType string) bool {
+	kind, _, _ := strings.Cut(contentType, ";")
+	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
+}

@@ -1,0 +1,254 @@
+package transport
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/mcpengine/mcpengine/codec"
+	"github.com/mcpengine/mcpengine/engine"
+)
+
+// post is one POST and the stream of its reply. The reply is a plain JSON
+// response where the answer comes first and soon, else an event stream.
+type post struct {
+	handler *HTTPHandler
+	w       http.ResponseWriter
+	body    []byte
+	message codec.Message
+	timer   *time.Timer // commits to an event stream, then keeps it alive
+	armed   bool        // the timer runs
+	expired bool        // the timer could not be stopped: not to be reused
+
+	json, events bool // what the client takes
+
+	mu      sync.Mutex // guards what follows; never held while writing
+	idle    sync.Cond  // nobody writes
+	form    replyForm
+	queue   []byte
+	spare   []byte
+	status  int
+	started bool // the header has been written
+	ended   bool // no more frames
+	writing bool
+	slow    bool // the timer has fired
+	failed  bool // the peer is gone
+
+	deadline bool // a write deadline is set on the connection
+}
+
+type replyForm uint8
+
+const (
+	replyNone   replyForm = iota
+	replyJSON             // one JSON response
+	replyEvents           // an event stream
+)
+
+var posts = sync.Pool{New: func() any {
+	p := new(post)
+	p.idle.L = &p.mu
+	return p
+}}
+
+func takePost(h *HTTPHandler, w http.ResponseWriter, json, events bool) *post {
+	p := posts.Get().(*post)
+	p.mu.Lock()
+	p.handler, p.w, p.json, p.events = h, w, json, events
+	p.form, p.status, p.started, p.ended, p.slow, p.failed = replyNone, http.StatusOK, false, false, false, false
+	p.deadline = false
+	p.queue = p.queue[:0]
+	p.mu.Unlock()
+	return p
+}
+
+// arm begins the time after which the reply becomes an event stream. It is
+// called when the request goes to the engine.
+func (p *post) arm() {
+	switch {
+	case !p.events:
+	case p.timer == nil:
+		p.timer = time.AfterFunc(p.handler.options.CommitDelay, p.tick)
+	default:
+		p.timer.Reset(p.handler.options.CommitDelay)
+	}
+	p.armed = p.events
+}
+
+// give ends the reply, when the engine is done with it, and gives p back.
+func (p *post) give() {
+	if p.armed && !p.timer.Stop() {
+		p.expired = true
+	}
+	p.armed = false
+	p.mu.Lock()
+	p.ended = true
+	for p.writing {
+		p.idle.Wait()
+	}
+	if p.form == replyEvents && p.started {
+		p.handler.streams.Add(-1)
+	}
+	if p.deadline && !p.failed {
+		// The connection may carry another request, whose server does not
+		// reset what it did not set.
+		_ = http.NewResponseController(p.w).SetWriteDeadline(time.Time{})
+	}
+	p.w, p.handler = nil, nil
+	reuse := !p.expired && cap(p.body) <= maxKeptBuffer && cap(p.queue) <= maxKeptBuffer
+	p.mu.Unlock()
+	if reuse {
+		posts.Put(p)
+	}
+}
+
+// refuse answers with an error and an HTTP status, at once.
+func (p *post) refuse(status int, wire *codec.Error) {
+	p.w.Header()["Content-Type"] = contentJSON
+	p.w.WriteHeader(status)
+	_, _ = p.w.Write(codec.AppendError(nil, p.message.ID, wire))
+}
+
+// Send queues a frame that precedes the answer. It makes the reply an event
+// stream.
+func (p *post) Send(frame []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.ended || p.failed:
+		return engine.ErrStreamClosed
+	case !p.events:
+		return engine.ErrStreamClosed
+	case len(p.queue)+len(frame) > p.handler.options.MaxQueueBytes:
+		return engine.ErrStreamFull
+	}
+	p.form = replyEvents
+	p.queue = appendEvent(p.queue, frame)
+	return nil
+}
+
+// Finish queues the answer, or ends the reply without one.
+func (p *post) Finish(frame []byte, code int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return
+	}
+	p.ended = true
+	switch {
+	case p.form == replyEvents || p.form == replyNone && !p.json:
+		p.form = replyEvents
+		if frame != nil {
+			p.queue = appendEvent(p.queue, frame)
+		}
+	case frame != nil:
+		p.form = replyJSON
+		p.queue = append(p.queue, frame...)
+		if code == codec.CodeOverloaded {
+			p.status = http.StatusServiceUnavailable
+		}
+	case p.events:
+		p.form = replyEvents
+	default:
+		p.form, p.status = replyJSON, http.StatusAccepted
+	}
+}
+
+// Flush writes what is queued, unless somebody does.
+func (p *post) Flush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.writing || p.w == nil {
+		return
+	}
+	p.writing = true
+	for !p.failed && (len(p.queue) > 0 || p.form != replyNone && !p.started) {
+		p.write()
+	}
+	p.writing = false
+	p.idle.Broadcast()
+}
+
+// write writes the queue with the lock released. p.mu is held on both sides.
+func (p *post) write() {
+	out, first, events := p.queue, !p.started, p.form == replyEvents
+	p.queue, p.spare = p.spare[:0], nil
+	p.started = true
+	extend := p.slow || events
+	p.deadline = p.deadline || extend
+	p.mu.Unlock()
+	var err error
+	if extend {
+		// The server's write timeout is for a whole response; a stream, or a
+		// slow reply, is held to one for each write.
+		control := http.NewResponseController(p.w)
+		_ = control.SetWriteDeadline(time.Now().Add(p.handler.options.WriteTimeout))
+	}
+	if first {
+		p.head(events)
+	}
+	if len(out) > 0 {
+		_, err = p.w.Write(out)
+	}
+	if events && err == nil {
+		err = http.NewResponseController(p.w).Flush()
+	}
+	p.mu.Lock()
+	p.spare = out[:0]
+	if err != nil {
+		p.failed = true
+		p.queue = p.queue[:0]
+	}
+}
+
+// head writes the response's header.
+func (p *post) head(events bool) {
+	header := p.w.Header()
+	if !events {
+		header["Content-Type"] = contentJSON
+		if p.status == http.StatusServiceUnavailable {
+			header.Set("Retry-After", "1")
+		}
+		p.w.WriteHeader(p.status)
+		return
+	}
+	p.handler.streams.Add(1)
+	eventHeader(header)
+	p.w.WriteHeader(http.StatusOK)
+}
+
+// eventHeader sets what every event stream has.
+func eventHeader(header http.Header) {
+	header["Content-Type"] = contentEvents
+	header["Cache-Control"] = []string{"no-cache, no-transform"}
+	header["X-Accel-Buffering"] = []string{"no"}
+}
+
+// tick commits a reply that takes long to an event stream, and then keeps it
+// alive.
+func (p *post) tick() {
+	p.mu.Lock()
+	if p.ended || p.w == nil {
+		p.mu.Unlock()
+		return
+	}
+	p.slow = true
+	if p.form == replyNone {
+		p.form = replyEvents
+	} else {
+		p.queue = append(p.queue, keepAlive...)
+	}
+	p.timer.Reset(p.handler.options.KeepAlive)
+	p.mu.Unlock()
+	p.Flush()
+}
+
+// keepAlive is a comment, which clients skip.
+const keepAlive = ": keep-alive\n\n"
+
+// appendEvent appends a frame as an event.
+func appendEvent(dst, frame []byte) []byte {
+	dst = append(dst, "event: message\ndata: "...)
+	dst = append(dst, frame...)
+	return append(dst, '\n', '\n')
+}

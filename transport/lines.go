@@ -1,0 +1,293 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpengine/mcpengine/codec"
+	"github.com/mcpengine/mcpengine/engine"
+)
+
+// LineOptions configures the transports whose frames are lines: stdio and any
+// other pipe. Nil is fine; zero means the default written at each field.
+type LineOptions struct {
+	// MaxMessageBytes is the longest line. A longer one is skipped and
+	// answered with an error. Default 4 MiB.
+	MaxMessageBytes int
+	// MaxQueueBytes is how much waits for a peer that does not read, before
+	// nothing more is read from it. Default 8 MiB.
+	MaxQueueBytes int
+	// DrainTimeout is how long requests in flight may go on when the input
+	// has ended. Default 5 s.
+	DrainTimeout time.Duration
+}
+
+func (o *LineOptions) withDefaults() LineOptions {
+	var c LineOptions
+	if o != nil {
+		c = *o
+	}
+	if c.MaxMessageBytes <= 0 {
+		c.MaxMessageBytes = 4 << 20
+	}
+	if c.MaxQueueBytes <= 0 {
+		c.MaxQueueBytes = 8 << 20
+	}
+	if c.DrainTimeout <= 0 {
+		c.DrainTimeout = 5 * time.Second
+	}
+	return c
+}
+
+// lineServer serves one session over a pair of byte streams.
+//
+// One goroutine at a time has the reader's role: it reads a line and handles it
+// itself, so that a quick request costs no switch of goroutines. When handling
+// takes longer than a tick, the relay gives the role to another goroutine, and
+// the first one only finishes what it is at. So a slow handler, or a peer that
+// does not read, delays no other request, no ping and no cancellation.
+type lineServer struct {
+	options LineOptions
+	session *engine.Session
+	ctx     context.Context
+	in      io.Reader
+	out     *lineWriter
+	relay   relay
+	working sync.WaitGroup // goroutines that have or had the role
+
+	eof     chan struct{} // closed when the input has ended
+	readErr error         // why, if not by io.EOF; valid after eof
+
+	// The reader's own.
+	buf        []byte
+	start, end int  // of what was read and not yet handled
+	scanned    int  // bytes after start that hold no line end
+	skipping   bool // within a line that is too long
+}
+
+// lineCount numbers the sessions of line transports, as their keys.
+var lineCount atomic.Uint64
+
+// serveLines serves a session until the input ends, the output fails or ctx
+// ends, and then drains.
+func serveLines(ctx context.Context, e *engine.Engine, in io.Reader, out io.Writer, o *LineOptions) error {
+	s := &lineServer{
+		options: o.withDefaults(),
+		ctx:     ctx,
+		in:      in,
+		eof:     make(chan struct{}),
+		buf:     make([]byte, 64<<10),
+	}
+	s.out = newLineWriter(out, s.options.MaxQueueBytes)
+	session, err := e.OpenSession("line-"+strconv.FormatUint(lineCount.Add(1), 10), nil)
+	if err != nil {
+		return err
+	}
+	s.session = session
+	defer session.Close()
+	session.Attach(lineNotices{s.out})
+	release := session.Hold()
+	defer release()
+
+	s.relay.init(func() { s.working.Go(s.read) })
+	watching := make(chan struct{})
+	go func() { defer close(watching); s.relay.watch() }()
+	s.working.Go(s.read)
+
+	select {
+	case <-s.eof:
+		err = s.drain()
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-session.Done():
+		err = errSessionEnded
+	}
+	session.Close()
+	<-session.Done()
+	s.relay.stop()
+	<-watching
+	s.out.close()
+	return err
+}
+
+var errSessionEnded = errors.New("transport: the session was ended")
+
+// drain waits for the requests that were read before the input ended.
+func (s *lineServer) drain() error {
+	done := make(chan struct{})
+	go func() {
+		s.working.Wait()
+		s.out.flush()
+		close(done)
+	}()
+	timer := time.NewTimer(s.options.DrainTimeout)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	case <-s.ctx.Done():
+	}
+	if errors.Is(s.readErr, io.EOF) {
+		return nil
+	}
+	return s.readErr
+}
+
+// read has the reader's role until the input ends or the relay takes it.
+func (s *lineServer) read() {
+	for {
+		line, ok := s.next()
+		if !ok {
+			return
+		}
+		line = bytes.TrimRight(line, " \t\r")
+		if len(line) == 0 {
+			continue
+		}
+		if !s.handle(line) {
+			return
+		}
+	}
+}
+
+// next gives the next line, borrowed from the buffer. It reports false when
+// there is none, or when the role is gone.
+func (s *lineServer) next() ([]byte, bool) {
+	for {
+		if i := bytes.IndexByte(s.buf[s.start+s.scanned:s.end], '\n'); i >= 0 {
+			line := s.buf[s.start : s.start+s.scanned+i]
+			s.start += len(line) + 1
+			s.scanned = 0
+			switch {
+			case s.skipping:
+				s.skipping = false
+			case len(line) > s.options.MaxMessageBytes:
+				s.refuseLong()
+			default:
+				return line, true
+			}
+			continue
+		}
+		s.scanned = s.end - s.start
+		if s.scanned > s.options.MaxMessageBytes && !s.skipping {
+			s.refuseLong()
+			s.skipping = true
+		}
+		if s.skipping {
+			s.start, s.scanned = s.end, 0
+		}
+		if !s.fill() {
+			return nil, false
+		}
+	}
+}
+
+// fill reads more. Before it may block, everything that is queued is written.
+func (s *lineServer) fill() bool {
+	if !s.flush() {
+		return false
+	}
+	if s.start > 0 {
+		s.end = copy(s.buf, s.buf[s.start:s.end])
+		s.start = 0
+	}
+	if s.end == len(s.buf) {
+		grown := make([]byte, 2*len(s.buf))
+		copy(grown, s.buf)
+		s.buf = grown
+	} else if s.end == 0 && len(s.buf) > maxKeptBuffer {
+		s.buf = make([]byte, 64<<10)
+	}
+	n, err := s.in.Read(s.buf[s.end:])
+	s.end += n
+	if n > 0 {
+		return true
+	}
+	if err == nil {
+		return true
+	}
+	if rest := bytes.TrimSpace(s.buf[s.start:s.end]); len(rest) > 0 && !s.skipping {
+		// A last line without its end: answer what is wrong with it.
+		s.start = s.end
+		s.handle(rest)
+	}
+	s.readErr = err
+	close(s.eof)
+	return false
+}
+
+// flush writes what is queued, within the relay's sight.
+func (s *lineServer) flush() bool {
+	turn := s.relay.enter()
+	s.out.flush()
+	return s.relay.leave(turn)
+}
+
+var errLong = codec.NewError(codec.CodeInvalidRequest, "Invalid Request: the message is too long")
+
+func (s *lineServer) refuseLong() {
+	_ = s.out.append(codec.AppendError(nil, nil, errLong), false)
+}
+
+// lineJob is a line that is being handled, and the stream of its answers.
+type lineJob struct {
+	server  *lineServer
+	frame   []byte
+	message codec.Message
+	turn    uint64 // of the relay
+	sent    atomic.Bool
+}
+
+var lineJobs = sync.Pool{New: func() any { return new(lineJob) }}
+
+// handle handles one line. It reports whether this goroutine still has the role.
+func (s *lineServer) handle(line []byte) bool {
+	job := lineJobs.Get().(*lineJob)
+	job.server = s
+	job.frame = append(job.frame[:0], line...)
+	job.sent.Store(false)
+	job.turn = s.relay.enter()
+	if codec.IsBatch(job.frame) {
+		s.session.ReceiveBatch(s.ctx, job.frame, job)
+	} else {
+		fault := codec.Decode(job.frame, &job.message)
+		s.session.Receive(s.ctx, &job.message, fault, job)
+	}
+	mine := s.relay.leave(job.turn)
+	if mine && s.out.long() {
+		mine = s.flush()
+	} else if !mine {
+		s.out.flush()
+	}
+	if cap(job.frame) <= maxKeptBuffer {
+		lineJobs.Put(job)
+	}
+	return mine
+}
+
+// Send queues a frame that precedes the answer.
+func (j *lineJob) Send(frame []byte) error {
+	j.sent.Store(true)
+	return j.server.out.append(frame, true)
+}
+
+// Finish queues the answer.
+func (j *lineJob) Finish(frame []byte, _ int) {
+	if frame != nil {
+		_ = j.server.out.append(frame, false)
+	}
+}
+
+// Flush writes at once, unless there is nothing but an answer and the reader
+// will write soon, together with those of the lines that follow.
+func (j *lineJob) Flush() {
+	if j.sent.Load() || !j.server.relay.holds(j.turn) {
+		j.server.out.flush()
+	}
+}
