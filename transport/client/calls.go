@@ -1,0 +1,170 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/mcpengine/mcpengine/codec"
+)
+
+// CallTool calls a tool (tools/call). arguments is taken as raw JSON where it is
+// a []byte or a json.RawMessage, left out where it is nil, and marshalled
+// otherwise. A tool that fails gives a result with IsError and no error; an
+// error means that the call itself failed.
+func (c *Client) CallTool(ctx context.Context, name string, arguments any, o *CallOptions) (*ToolResult, error) {
+	params, err := toolParams(name, arguments)
+	if err != nil {
+		return nil, err
+	}
+	result, err := c.Request(ctx, codec.MethodToolsCall, params, o)
+	if err != nil {
+		return nil, err
+	}
+	return parseToolResult(result)
+}
+
+func toolParams(name string, arguments any) ([]byte, error) {
+	params := codec.AppendString([]byte(`{"name":`), name)
+	var raw []byte
+	switch a := arguments.(type) {
+	case nil:
+	case []byte:
+		raw = a
+	case json.RawMessage:
+		raw = a
+	default:
+		var err error
+		if raw, err = json.Marshal(a); err != nil {
+			return nil, fmt.Errorf("client: arguments: %w", err)
+		}
+	}
+	if len(raw) > 0 {
+		if !codec.Valid(raw) { // or it could close the object and go on
+			return nil, fmt.Errorf("%w: the arguments are not JSON", ErrBadParams)
+		}
+		params = append(params, `,"arguments":`...)
+		params = append(params, raw...)
+	}
+	return append(params, '}'), nil
+}
+
+// ListTools gives all tools, over all pages (tools/list).
+func (c *Client) ListTools(ctx context.Context) ([]Tool, error) {
+	return list(ctx, c, codec.MethodToolsList, "tools", parseTool)
+}
+
+// ListResources gives all resources, over all pages (resources/list).
+func (c *Client) ListResources(ctx context.Context) ([]Resource, error) {
+	return list(ctx, c, codec.MethodResourcesList, "resources", parseResource)
+}
+
+// ListResourceTemplates gives all templates, over all pages
+// (resources/templates/list).
+func (c *Client) ListResourceTemplates(ctx context.Context) ([]ResourceTemplate, error) {
+	return list(ctx, c, codec.MethodResourceTemplatesList, "resourceTemplates", parseResourceTemplate)
+}
+
+// ListPrompts gives all prompts, over all pages (prompts/list).
+func (c *Client) ListPrompts(ctx context.Context) ([]Prompt, error) {
+	return list(ctx, c, codec.MethodPromptsList, "prompts", parsePrompt)
+}
+
+// maxListMessages is how many times as large as one message the pages of a list
+// may be together.
+const maxListMessages = 16
+
+// list walks the pages of a list (section Pagination of the server utilities).
+// A page that names the cursor it was asked with would never end, and is an
+// error like a list that is over the limits.
+func list[T any](ctx context.Context, c *Client, method, member string, parse func([]byte) T) ([]T, error) {
+	var items []T
+	var params []byte
+	cursor, size := "", 0
+	for range c.o.MaxPages {
+		result, err := c.Request(ctx, method, params, nil)
+		if err != nil {
+			return nil, err
+		}
+		if size += len(result); size > maxListMessages*c.o.MaxMessageBytes {
+			return nil, fmt.Errorf("%w: the pages of %s together", ErrTooLarge, method)
+		}
+		ok := codec.EachElement(codec.Member(result, member), func(value []byte) bool {
+			items = append(items, parse(value))
+			return true
+		})
+		if !ok {
+			return nil, fmt.Errorf("%w: %s gave no array %q: %s", ErrMalformed, method, member, excerpt(result))
+		}
+		next, more := codec.String(codec.Member(result, "nextCursor"))
+		switch {
+		case !more:
+			return items, nil
+		case params != nil && next == cursor:
+			return nil, fmt.Errorf("%w: %s repeats the cursor %q", ErrMalformed, method, excerpt(next))
+		}
+		cursor = next
+		params = append(codec.AppendString([]byte(`{"cursor":`), next), '}')
+	}
+	return nil, fmt.Errorf("%w: more than %d pages of %s", ErrTooLarge, c.o.MaxPages, method)
+}
+
+// ReadResource reads a resource (resources/read).
+func (c *Client) ReadResource(ctx context.Context, uri string) (*ReadResult, error) {
+	result, err := c.Request(ctx, codec.MethodResourcesRead, uriParams(uri), nil)
+	if err != nil {
+		return nil, err
+	}
+	return parseReadResult(result)
+}
+
+// Subscribe asks for notifications/resources/updated of a resource.
+func (c *Client) Subscribe(ctx context.Context, uri string) error {
+	_, err := c.Request(ctx, codec.MethodResourcesSubscribe, uriParams(uri), nil)
+	return err
+}
+
+// Unsubscribe ends what Subscribe asked for.
+func (c *Client) Unsubscribe(ctx context.Context, uri string) error {
+	_, err := c.Request(ctx, codec.MethodResourcesUnsubscribe, uriParams(uri), nil)
+	return err
+}
+
+func uriParams(uri string) []byte {
+	return append(codec.AppendString([]byte(`{"uri":`), uri), '}')
+}
+
+// GetPrompt gets a prompt filled in with arguments (prompts/get).
+func (c *Client) GetPrompt(ctx context.Context, name string, arguments map[string]string) (*PromptResult, error) {
+	params := codec.AppendString([]byte(`{"name":`), name)
+	if len(arguments) > 0 {
+		params = append(params, `,"arguments":{`...)
+		names := make([]string, 0, len(arguments))
+		for n := range arguments {
+			names = append(names, n)
+		}
+		slices.Sort(names)
+		for i, n := range names {
+			if i > 0 {
+				params = append(params, ',')
+			}
+			params = codec.AppendString(params, n)
+			params = append(params, ':')
+			params = codec.AppendString(params, arguments[n])
+		}
+		params = append(params, '}')
+	}
+	params = append(params, '}')
+	result, err := c.Request(ctx, codec.MethodPromptsGet, params, nil)
+	if err != nil {
+		return nil, err
+	}
+	return parsePromptResult(result)
+}
+
+// Ping asks the server for a sign of life (ping).
+func (c *Client) Ping(ctx context.Context) error {
+	_, err := c.Request(ctx, codec.MethodPing, nil, nil)
+	return err
+}

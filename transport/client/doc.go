@@ -1,0 +1,24 @@
+// Package client is the other end of the pipes that package transport serves:
+// a client of the Model Context Protocol over Streamable HTTP, over the standard
+// streams of a process that it spawns, and over any pipe that carries one frame
+// a line. It covers the session-based revisions, 2024-11-05 to 2025-11-25.
+//
+// A reader may rely on this:
+//
+//   - A Client that a Connect function returns has finished the handshake.
+//   - Any number of goroutines may use a Client at once. Responses may arrive
+//     in any order and on any stream; each finds its request by id.
+//   - A call returns as soon as its context ends, and the server is told so
+//     with notifications/cancelled (never for initialize, which the protocol
+//     forbids). Where no context ends it, a time limit does.
+//   - Requests of the server are answered exactly once, unless the server
+//     cancels them: ping by the client itself, others by Options.OnRequest.
+//   - After Close there is no goroutine, descriptor or child process left.
+//   - Message sizes, calls in flight, requests of the server that run at once,
+//     pages of a list and the kept end of a process's stderr all have limits.
+//
+// The layers: one file correlates (call.go), one dispatches what arrives
+// (inbound.go), one negotiates (handshake.go); a link moves frames (pipe.go,
+// process.go, http.go with httpstream.go and sse.go); typed helpers stand on
+// Request (calls.go, results.go). A link does not know what a method means.
+package client

@@ -1,0 +1,163 @@
+package client
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Revisions of the protocol that this client speaks.
+const (
+	revision20241105 = "2024-11-05"
+	revision20250326 = "2025-03-26"
+	revision20250618 = "2025-06-18"
+	revision20251125 = "2025-11-25"
+)
+
+// supported tells whether a server may answer initialize with a revision.
+func supported(revision string) bool {
+	switch revision {
+	case revision20241105, revision20250326, revision20250618, revision20251125:
+		return true
+	}
+	return false
+}
+
+// Implementation names the program that uses the client, as initialize sends it.
+type Implementation struct{ Name, Title, Version string }
+
+// Options configures a connection. Nil is fine and a zero field means its
+// default. The struct is copied when the connection is made; later changes of
+// it have no effect.
+type Options struct {
+	// Info is sent as clientInfo. The default is "mcpengine", version "dev".
+	Info Implementation
+	// Protocol is the revision to ask for, "2025-11-25" by default. The server
+	// may answer with another; Server tells which one is in force.
+	Protocol string
+	// Capabilities is the raw JSON object of the client's capabilities, {} by
+	// default. Declare only what OnRequest answers.
+	Capabilities []byte
+
+	// Header is added to every HTTP request. Headers of the protocol itself win.
+	Header http.Header
+	// HTTPClient sends the HTTP requests. The default has a connection pool of
+	// its own, keeps connections alive, has no time limit of its own, and
+	// follows redirects only within the same scheme and host. A client that is
+	// given here keeps its pool when the Client is closed.
+	HTTPClient *http.Client
+	// NoStream leaves the GET stream closed, on which a server sends what
+	// belongs to no request.
+	NoStream bool
+
+	// CallTimeout is how long a call may go without an answer or a progress
+	// notification; the default is 10 seconds, and below zero there is no limit.
+	CallTimeout time.Duration
+	// MaxCallTimeout is how long a call may take in all, however much progress
+	// it reports; the default is 5 minutes. A larger CallTimeout wins over it.
+	MaxCallTimeout time.Duration
+	// MaxMessageBytes limits one message in either direction: a line, a body,
+	// or the data of an SSE event. The default is 4 MiB.
+	MaxMessageBytes int
+	// MaxPending limits the calls that wait for an answer; the default is 1024.
+	MaxPending int
+	// MaxServerRequests limits how many calls of OnRequest run at once; the
+	// default is 32. Requests beyond it are answered with an overload error.
+	MaxServerRequests int
+	// MaxPages limits the pages of one list; the default is 1000. All pages
+	// together may be 16 times as large as one message.
+	MaxPages int
+
+	// OnNotification is called with each notification that no call of this
+	// client consumes (progress goes to CallOptions.OnProgress). It runs on the
+	// goroutine that reads the stream, so it must return soon and must not wait
+	// for a call of the same Client; over HTTP there may be several streams and
+	// so several calls at once. params is borrowed: copy what is to be kept. It
+	// is nil where the notification has none.
+	OnNotification func(method string, params []byte)
+	// OnRequest answers the requests of the server, each in a goroutine of its
+	// own. params may be kept. Its context ends when the server cancels the
+	// request (nothing is then answered) or the connection ends. An error that
+	// holds a *codec.Error is answered as that; any other one is logged and
+	// answered as an internal error, without its text. A nil result is answered
+	// as {}. Where OnRequest is nil, all but ping are answered -32601.
+	OnRequest func(ctx context.Context, method string, params []byte) (result []byte, err error)
+
+	// Stderr receives what a spawned process writes to its stderr. By default
+	// it is dropped; in both cases the last 4 KiB are kept for error messages.
+	Stderr io.Writer
+	// Dir is the working directory of a spawned process, by default this one's.
+	Dir string
+	// Env is the environment of a spawned process, by default this one's.
+	Env []string
+	// CloseGrace is how long each step of closing may take: for a process to
+	// end after its stdin was closed, and again after SIGTERM; for the HTTP
+	// DELETE of a session. The default is 2 seconds.
+	CloseGrace time.Duration
+
+	// Logger receives what is wrong with a peer and cannot be returned from a
+	// call. By default it is dropped.
+	Logger *slog.Logger
+}
+
+// resolved copies o and puts the defaults in.
+func (o *Options) resolved() Options {
+	var r Options
+	if o != nil {
+		r = *o
+	}
+	if r.Info.Name == "" {
+		r.Info.Name = "mcpengine"
+	}
+	if r.Info.Version == "" {
+		r.Info.Version = "dev"
+	}
+	orDefault(&r.Protocol, revision20251125)
+	orDefault(&r.CallTimeout, 10*time.Second)
+	orDefault(&r.MaxCallTimeout, 5*time.Minute)
+	orDefault(&r.MaxMessageBytes, 4<<20)
+	orDefault(&r.MaxPending, 1024)
+	orDefault(&r.MaxServerRequests, 32)
+	orDefault(&r.MaxPages, 1000)
+	orDefault(&r.CloseGrace, 2*time.Second)
+	r.Capabilities = append([]byte(nil), r.Capabilities...)
+	if len(r.Capabilities) == 0 {
+		r.Capabilities = []byte("{}")
+	}
+	r.Header = r.Header.Clone()
+	r.Env = slices.Clone(r.Env)
+	if r.Logger == nil {
+		r.Logger = slog.New(slog.DiscardHandler)
+	}
+	return r
+}
+
+func orDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+// CallOptions configures one call. Nil is fine.
+type CallOptions struct {
+	// Timeout replaces Options.CallTimeout: zero keeps that, below zero there
+	// is no limit but the context.
+	Timeout time.Duration
+	// OnProgress makes the call carry a progress token and receives what the
+	// server reports, in order, on the goroutine that reads the stream: it must
+	// return soon. When a call was cancelled, OnProgress may still be running
+	// as the call returns.
+	OnProgress func(Progress)
+}
+
+// Progress is one notifications/progress of a call.
+type Progress struct {
+	// Progress rises with each notification; Total is its end where HasTotal.
+	Progress, Total float64
+	HasTotal        bool
+	Message         string
+}
