@@ -9,7 +9,9 @@ type Outgoing struct {
 	// ID is a number that no other request of the session has had.
 	ID uint64
 	// Done is closed when the answer is there, or will never be.
-	Done   chan struct{}
+	Done chan struct{}
+	// Alive gets a value when the peer reported progress.
+	Alive  chan struct{}
 	answer any
 	err    error
 }
@@ -37,7 +39,7 @@ func (s *Session) Ask() (o *Outgoing, err error) {
 				s.outgoing = make(map[uint64]*Outgoing)
 			}
 			s.nextOutgoing++
-			o = &Outgoing{ID: s.nextOutgoing, Done: make(chan struct{})}
+			o = &Outgoing{ID: s.nextOutgoing, Done: make(chan struct{}), Alive: make(chan struct{}, 1)}
 			s.outgoing[o.ID] = o
 		}
 	})
@@ -55,6 +57,18 @@ func (s *Session) Resolve(id uint64, answer any) (found bool) {
 		}
 	})
 	return found
+}
+
+// KeepWaiting tells whoever waits for the answer that the peer is at work.
+func (s *Session) KeepWaiting(id uint64) {
+	s.do(func(_ actor.Context, refusal error) {
+		if o := s.outgoing[id]; refusal == nil && o != nil {
+			select {
+			case o.Alive <- struct{}{}:
+			default:
+			}
+		}
+	})
 }
 
 // Forget drops a request to the peer whose answer is no longer wanted.

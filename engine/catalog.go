@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"hash/crc32"
 	"maps"
 	"sort"
@@ -20,6 +21,7 @@ type entry struct {
 	append  func(dst []byte, rev Revision) []byte
 
 	template *templateMatcher // of a resource template
+	complete CompleteFunc     // of a resource template
 	prompt   *Prompt          // of a prompt
 }
 
@@ -44,6 +46,8 @@ type pages struct {
 type catalog struct {
 	tools, resources, templates, prompts list
 	middleware                           []Middleware
+	methods                              map[string]Handler         // the embedder's own
+	extensions                           map[string]json.RawMessage // settings by name
 }
 
 // clone gives a copy to change. Rendered pages are kept only where the entries

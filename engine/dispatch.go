@@ -77,6 +77,14 @@ func (e *Engine) route(m *codec.Message, rev Revision, declared capability) (Han
 			break
 		}
 		return cat.findPrompt(m)
+	case codec.MethodSetLevel:
+		h = handleSetLevel
+	case codec.MethodComplete:
+		if h = handleComplete; rev >= Rev20250326 {
+			need = capCompletions
+		}
+	default:
+		h = cat.methods[string(m.Method)]
 	}
 	if h == nil || declared&need != need {
 		return nil, "", unknownMethod(m.Method)

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/mcpengine/mcpengine/codec"
@@ -13,6 +15,8 @@ const (
 	capTools capability = 1 << iota
 	capResources
 	capPrompts
+	capCompletions
+	capTasks
 )
 
 // capabilities gives what the catalog can do.
@@ -26,12 +30,43 @@ func (c *catalog) capabilities() (set capability) {
 	if len(c.prompts.entries) > 0 {
 		set |= capPrompts
 	}
+	for _, e := range c.prompts.entries {
+		if e.prompt.Complete != nil {
+			set |= capCompletions
+		}
+	}
+	for _, e := range c.templates.entries {
+		if e.complete != nil {
+			set |= capCompletions
+		}
+	}
 	return set
 }
 
+// appendCapabilities appends the server's capabilities, as far as a revision
+// knows them.
+func (c *catalog) appendCapabilities(dst []byte, set capability, rev Revision) []byte {
+	dst = append(dst, `{"logging":{}`...)
+	if rev < Rev20250326 {
+		set &^= capCompletions
+	}
+	dst = set.appendTo(dst)
+	if len(c.extensions) > 0 {
+		dst = append(dst, `,"extensions":{`...)
+		for i, id := range slices.Sorted(maps.Keys(c.extensions)) {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(codec.AppendString(dst, id), ':')
+			dst = append(dst, c.extensions[id]...)
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
+}
+
+// appendTo appends the members of the capabilities object.
 func (set capability) appendTo(dst []byte) []byte {
-	dst = append(dst, '{')
-	start := len(dst)
 	for _, c := range []struct {
 		bit capability
 		raw string
@@ -39,12 +74,13 @@ func (set capability) appendTo(dst []byte) []byte {
 		{capTools, `"tools":{"listChanged":true}`},
 		{capResources, `"resources":{"subscribe":true,"listChanged":true}`},
 		{capPrompts, `"prompts":{"listChanged":true}`},
+		{capCompletions, `"completions":{}`},
 	} {
 		if set&c.bit != 0 {
-			dst = append(appendComma(dst, start), c.raw...)
+			dst = append(append(dst, ','), c.raw...)
 		}
 	}
-	return append(dst, '}')
+	return dst
 }
 
 // legacyNames are the revisions that initialize can settle on, for error data.
@@ -94,10 +130,11 @@ func (s *Session) initialize(m *codec.Message, stream Stream) {
 	if rev == 0 || rev > newestLegacy {
 		rev = newestLegacy
 	}
+	catalog := s.engine.catalog.Load()
 	n := &negotiated{
 		rev:          rev,
 		seen:         s.engine.announcer.seen(),
-		declared:     s.engine.catalog.Load().capabilities(),
+		declared:     catalog.capabilities(),
 		clientInfo:   clone(codec.Member(m.Params, "clientInfo")),
 		capabilities: clone(codec.Member(m.Params, "capabilities")),
 	}
@@ -110,7 +147,7 @@ func (s *Session) initialize(m *codec.Message, stream Stream) {
 	buf.b = append(buf.b, `{"protocolVersion":"`...)
 	buf.b = append(buf.b, rev.String()...)
 	buf.b = append(buf.b, `","capabilities":`...)
-	buf.b = n.declared.appendTo(buf.b)
+	buf.b = catalog.appendCapabilities(buf.b, n.declared, rev)
 	buf.b = append(buf.b, `,"serverInfo":`...)
 	buf.b = s.engine.info.appendTo(buf.b, rev)
 	if text := s.engine.options.Instructions; text != "" {

@@ -42,6 +42,9 @@ type Options struct {
 	// MaxPending is how many bytes of notifications a session keeps while no
 	// stream is open to send them on. Default 64 KiB.
 	MaxPending int
+	// OnRootsChanged is told when a client's roots have changed. It must not
+	// block; call.Roots asks for the new ones.
+	OnRootsChanged func(s *Session)
 	// Limits bounds sessions, requests and subscriptions.
 	Limits actors.Limits
 }

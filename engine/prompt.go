@@ -15,6 +15,8 @@ type Prompt struct {
 	Arguments   []PromptArgument
 	Icons       []Icon // from 2025-11-25 on
 	Meta        Meta
+	// Complete completes the arguments' values, nil where that cannot be done.
+	Complete CompleteFunc
 }
 
 // PromptArgument describes an argument of a prompt. Its value is a string.

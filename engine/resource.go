@@ -34,6 +34,8 @@ type ResourceTemplate struct {
 	Annotations *Annotations
 	Icons       []Icon
 	Meta        Meta
+	// Complete completes the variables' values, nil where that cannot be done.
+	Complete CompleteFunc
 }
 
 // ResourceHandler reads a resource. A URI or a MIME type that is empty in what
@@ -85,6 +87,7 @@ func (e *Engine) AddResourceTemplate(t ResourceTemplate, h TemplateHandler) erro
 	item := &entry{
 		name:     t.URITemplate,
 		template: matcher,
+		complete: t.Complete,
 		append:   func(dst []byte, rev Revision) []byte { return t.appendTo(dst, rev) },
 		bare: func(ctx context.Context, c *Call) error {
 			contents, err := h(ctx, c, c.name, matcher.vars(c.name))

@@ -18,6 +18,7 @@ type Session struct {
 
 	negotiated atomic.Pointer[negotiated] // nil until initialize is answered
 	operating  atomic.Bool                // notifications/initialized has come
+	level      atomic.Uint32              // of the log messages that the client wants
 
 	mu           sync.Mutex // guards what follows; never held across I/O
 	stream       Stream     // for what belongs to no request; nil while none is open
@@ -40,6 +41,7 @@ type negotiated struct {
 // ErrShuttingDown, or one that WireError turns into an answer.
 func (e *Engine) OpenSession(key string, onClose func(cause error)) (*Session, error) {
 	s := &Session{engine: e, onClose: onClose}
+	s.level.Store(uint32(LevelInfo))
 	a, err := e.system.OpenSession(key, s, s.closed)
 	if err != nil {
 		return nil, err
@@ -252,12 +254,11 @@ func (s *Session) notification(m *codec.Message) {
 		if m.RequestID != nil {
 			s.actor.Cancel(m.RequestID)
 		}
-	}
-}
-
-// response hands an answer of the peer to whoever asked.
-func (s *Session) response(m *codec.Message) {
-	if id, ok := m.UintID(); ok {
-		s.actor.Resolve(id, nil)
+	case codec.NotifyProgress:
+		s.peerProgress(m)
+	case codec.NotifyRootsChanged:
+		if f := s.engine.options.OnRootsChanged; f != nil {
+			f(s)
+		}
 	}
 }

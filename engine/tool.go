@@ -191,6 +191,9 @@ func toolHandler(v validator, h Handler) Handler {
 		if bad := (argumentError{}); errors.As(err, &bad) {
 			return c.badArguments(bad)
 		}
+		if page := (*urlNeeded)(nil); errors.As(err, &page) {
+			err = page.wire(c)
+		}
 		if wire := (*codec.Error)(nil); errors.As(err, &wire) {
 			return err
 		}
@@ -263,14 +266,8 @@ func outputOf[Out any](t *Tool) (func(c *Call, out Out) error, error) {
 
 // setResult renders a Result for the call's revision.
 func (c *Call) setResult(r *Result) error {
-	dst := append(c.out[:c.result], `{"content":[`...)
-	for i, block := range r.Content {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = block.appendTo(dst, c.rev)
-	}
-	dst = append(dst, ']')
+	dst := append(c.out[:c.result], `{"content":`...)
+	dst = appendBlocks(dst, r.Content, c.rev)
 	if len(r.Structured) > 0 && c.rev >= Rev20250618 {
 		dst = append(dst, `,"structuredContent":`...)
 		dst = append(dst, r.Structured...)

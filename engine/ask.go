@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/mcpengine/mcpengine/actors"
+	"github.com/mcpengine/mcpengine/codec"
+)
+
+// DefaultAskTimeout is how long a request to the client may take where the
+// caller sets no time: people answer some of them.
+const DefaultAskTimeout = 5 * time.Minute
+
+// CapabilityError means that the client has not declared what a request to it
+// needs. Nothing was sent.
+type CapabilityError struct {
+	Capability string // as in "elicitation.url"
+}
+
+// Error names the capability.
+func (e *CapabilityError) Error() string {
+	return "engine: the client did not declare the capability " + e.Capability
+}
+
+// ErrNoSession means that a request to the client was made where there is no
+// session to send it in.
+var ErrNoSession = errors.New("engine: no session to ask the client in")
+
+// ErrNotOperating means that the client has not finished the handshake, before
+// which it may be asked nothing but a ping.
+var ErrNotOperating = errors.New("engine: the client has not sent notifications/initialized")
+
+// ErrAskTimeout means that the client did not answer in time. It was told that
+// the request is cancelled.
+var ErrAskTimeout = errors.New("engine: the client did not answer in time")
+
+// peerAnswer is what the client answered.
+type peerAnswer struct {
+	result []byte // raw, a copy
+	err    *codec.Error
+}
+
+// ask sends a request to the client and waits for the answer. send queues and
+// writes a frame on the stream that the request belongs to. params is a raw
+// object, or nil. The error is that of the client (*codec.Error), of ctx, or
+// one of this package.
+func (s *Session) ask(ctx context.Context, method string, params []byte, timeout time.Duration,
+	send func(frame []byte) error,
+) ([]byte, error) {
+	o, err := s.actor.Ask()
+	if err != nil {
+		return nil, fmt.Errorf("engine: asking the client: %w", err)
+	}
+	id := strconv.AppendUint(nil, o.ID, 10)
+	if err := send(codec.AppendRequest(nil, id, method, params)); err != nil {
+		s.actor.Forget(o)
+		return nil, err
+	}
+	if timeout <= 0 {
+		timeout = DefaultAskTimeout
+	}
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	var reason string
+	for {
+		select {
+		case <-o.Done:
+			return unwrapAnswer(o)
+		case <-o.Alive:
+			timer.Reset(timeout)
+			continue
+		case <-timer.C:
+			err, reason = ErrAskTimeout, "timeout"
+		case <-ctx.Done():
+			err, reason = context.Cause(ctx), "cancelled"
+		}
+		break
+	}
+	s.actor.Forget(o)
+	_ = send(codec.AppendCancelled(nil, id, reason))
+	return nil, err
+}
+
+func unwrapAnswer(o *actors.Outgoing) ([]byte, error) {
+	answer, err := o.Answer()
+	if err != nil {
+		return nil, fmt.Errorf("engine: asking the client: %w", err)
+	}
+	a, _ := answer.(*peerAnswer)
+	if a.err != nil {
+		return nil, a.err
+	}
+	return a.result, nil
+}
+
+// response hands an answer of the peer to whoever asked.
+func (s *Session) response(m *codec.Message) {
+	id, ok := m.UintID()
+	if !ok {
+		return
+	}
+	a := &peerAnswer{}
+	if m.Kind == codec.KindError {
+		code, _ := codec.Int(m.Error, "code")
+		a.err = &codec.Error{Code: int(code), Message: codec.Text(m.Error, "message"), Data: clone(codec.Member(m.Error, "data"))}
+	} else {
+		a.result = clone(m.Result)
+	}
+	s.actor.Resolve(id, a)
+}
+
+// peerProgress takes note of progress on a request to the client, which makes
+// its time begin anew.
+func (s *Session) peerProgress(m *codec.Message) {
+	if id, ok := codec.ParseUint(m.ParamToken); ok {
+		s.actor.KeepWaiting(id)
+	}
+}
+
+// clientHas reports whether the client declared a capability, named by its
+// path in the capabilities object.
+func (n *negotiated) clientHas(path ...string) bool {
+	return codec.Member(n.capabilities, path...) != nil
+}
+
+// askClient sends a request that belongs to this call, on the stream of its
+// reply.
+func (c *Call) askClient(ctx context.Context, method string, params []byte, timeout time.Duration) ([]byte, error) {
+	if c.session == nil {
+		return nil, ErrNoSession
+	}
+	if !c.session.operating.Load() {
+		return nil, ErrNotOperating
+	}
+	return c.session.ask(ctx, method, params, timeout, c.emit)
+}
+
+// Ping asks the client whether it is there. ctx bounds the wait.
+func (s *Session) Ping(ctx context.Context) error {
+	_, err := s.ask(ctx, codec.MethodPing, nil, 0, s.send)
+	return err
+}
+
+// Request sends a request of any method to the client, outside of any call, and
+// gives the raw result. It checks no capability.
+func (s *Session) Request(ctx context.Context, method string, params []byte) ([]byte, error) {
+	return s.ask(ctx, method, params, 0, s.send)
+}
+
+// send sends a frame that belongs to no call.
+func (s *Session) send(frame []byte) error {
+	s.notify(frame)
+	return nil
+}
+
+// PendingRequests tells how many requests the client has not answered.
+func (s *Session) PendingRequests() int { return s.actor.PendingOutgoing() }
