@@ -34,8 +34,9 @@ import (
 // Where the inferred schema is looser than the type, the type decides: numbers
 // must fit, and text must be what its type can read.
 type Decoder struct {
-	typ  reflect.Type
-	root *node
+	typ     reflect.Type
+	root    *node
+	lenient bool // a schema of somebody else's says which members may be there
 }
 
 // NewDecoder compiles a Decoder. The error names the part of t that JSON has no
@@ -62,7 +63,7 @@ func (d *Decoder) Decode(data []byte, into reflect.Value) error {
 	if !into.CanSet() || into.Type() != d.typ {
 		return fmt.Errorf("codec: the decoder needs a settable value of type %v", d.typ)
 	}
-	r := reader{b: data}
+	r := reader{b: data, lenient: d.lenient}
 	end, fault := r.value(d.root, skipSpace(data, 0), MaxDepth, into)
 	if fault == nil {
 		if end = skipSpace(data, end); end != len(data) {
@@ -85,6 +86,15 @@ func DecoderFor[T any]() (*TypedDecoder[T], error) {
 		return nil, err
 	}
 	return &TypedDecoder[T]{d}, nil
+}
+
+// Lenient gives a decoder that skips members which are no fields, and misses
+// none. It is for data that has been validated against a schema, which then has
+// the say over the members.
+func (d *TypedDecoder[T]) Lenient() *TypedDecoder[T] {
+	loose := *d.d
+	loose.lenient = true
+	return &TypedDecoder[T]{&loose}
 }
 
 // Decode reads exactly one JSON value into v, as Decoder.Decode does.

@@ -335,3 +335,29 @@ func TestTypedRecursive(t *testing.T) {
 		t.Errorf("200 levels: got %v, want a fault of depth", err)
 	}
 }
+
+func TestLenientDecoderLeavesMembersToTheSchema(t *testing.T) {
+	type inner struct {
+		A int `json:"a"`
+	}
+	type outer struct {
+		In inner  `json:"in"`
+		S  string `json:"s"`
+	}
+	strict, err := codec.DecoderFor[outer]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const in = `{"in":{"extra":[1,{"x":2}],"a":7},"more":null}`
+	var got outer
+	if err := strict.Decode([]byte(in), &got); err == nil {
+		t.Errorf("strict.Decode(%s) = nil, want an error", in)
+	}
+	got = outer{}
+	if err := strict.Lenient().Decode([]byte(in), &got); err != nil || got.In.A != 7 {
+		t.Errorf("Lenient().Decode(%s) = %v, %+v; want in.a 7", in, err, got)
+	}
+	if err := strict.Lenient().Decode([]byte(`{"in":{"a":"x"}}`), &got); err == nil {
+		t.Error("Lenient().Decode of a string into an int = nil, want an error")
+	}
+}

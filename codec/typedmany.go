@@ -23,7 +23,17 @@ func (r *reader) structure(n *node, i, depth int, v reflect.Value) (int, *PathEr
 		}
 		k := n.find(name, expected)
 		if k < 0 {
-			return 0, n.unknown(name)
+			if !r.lenient {
+				return 0, n.unknown(name)
+			}
+			end := scanValue(r.b, at, depth-1)
+			if end < 0 {
+				return 0, scanFault(r.b, at, end)
+			}
+			if i, done = r.more(end, '}'); i < 0 {
+				return 0, notJSON(r.b, skipSpace(r.b, end))
+			}
+			continue
 		}
 		if seen.has(k) {
 			return 0, twice(name)
@@ -38,6 +48,9 @@ func (r *reader) structure(n *node, i, depth int, v reflect.Value) (int, *PathEr
 		if i, done = r.more(end, '}'); i < 0 {
 			return 0, notJSON(r.b, skipSpace(r.b, end))
 		}
+	}
+	if r.lenient {
+		return i, nil
 	}
 	return i, n.missing(&seen)
 }

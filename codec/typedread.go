@@ -9,7 +9,10 @@ import (
 
 // reader holds the text of one Decode. Its methods read the value at i and give
 // the index after it.
-type reader struct{ b []byte }
+type reader struct {
+	b       []byte
+	lenient bool
+}
 
 func (r *reader) value(n *node, i, depth int, v reflect.Value) (int, *PathError) {
 	b := r.b

@@ -136,7 +136,39 @@ func (c *Call) askClient(ctx context.Context, method string, params []byte, time
 	if !c.session.operating.Load() {
 		return nil, ErrNotOperating
 	}
-	return c.session.ask(ctx, method, params, timeout, c.emit)
+	if c.task == nil {
+		return c.session.ask(ctx, method, params, timeout, c.emit)
+	}
+	related := append([]byte(`"`+codec.MetaRelatedTask+`":{"taskId":`), codec.AppendString(nil, c.task.id)...)
+	c.task.setStatus(TaskInputRequired)
+	defer c.task.setStatus(TaskWorking)
+	return c.session.ask(ctx, method, appendWithMeta(nil, params, append(related, '}')), timeout, c.emit)
+}
+
+// askAsTask sends a request to the client as a task of the client's
+// (2025-11-25), and waits for the task's result.
+func (c *Call) askAsTask(ctx context.Context, method string, params []byte, timeout time.Duration) ([]byte, error) {
+	if timeout <= 0 {
+		timeout = DefaultAskTimeout
+	}
+	params = append(params[:len(params)-1], `,"task":{"ttl":`...)
+	params = append(strconv.AppendInt(params, timeout.Milliseconds(), 10), '}', '}')
+	raw, err := c.askClient(ctx, method, params, timeout)
+	if err != nil {
+		return nil, err
+	}
+	id := codec.Member(raw, "task", "taskId")
+	if id == nil {
+		return raw, nil // the client answered at once, as one that does not know tasks would
+	}
+	about := append(append([]byte(`{"taskId":`), id...), '}')
+	raw, err = c.askClient(ctx, codec.MethodTasksResult, about, timeout)
+	if err != nil && (errors.Is(err, ErrAskTimeout) || ctx.Err() != nil) {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_, _ = c.askClient(ending, codec.MethodTasksCancel, about, time.Second)
+	}
+	return raw, err
 }
 
 // Ping asks the client whether it is there. ctx bounds the wait.

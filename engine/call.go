@@ -27,7 +27,8 @@ type Call struct {
 	stream     Stream
 	message    *codec.Message // borrowed until the handler returns
 	handler    Handler
-	name       string // of the tool or prompt, the uri of the resource
+	name       string    // of the tool or prompt, the uri of the resource
+	task       *liveTask // whose work this is, or nil
 
 	// The handler's goroutine alone.
 	out    []byte // the response frame that is being made

@@ -22,7 +22,9 @@ type entry struct {
 
 	template *templateMatcher // of a resource template
 	complete CompleteFunc     // of a resource template
-	prompt   *Prompt          // of a prompt
+
+	taskSupport string  // of a tool: "", "optional" or "required"
+	prompt      *Prompt // of a prompt
 }
 
 // list is a snapshot of one kind of entries, in the order of registration.

@@ -56,7 +56,7 @@ func (e *Engine) route(m *codec.Message, rev Revision, declared capability) (Han
 		if declared&capTools == 0 {
 			break
 		}
-		return cat.findTool(m)
+		return cat.findTool(m, rev, declared)
 	case codec.MethodResourcesList:
 		h, need = handleResourcesList, capResources
 	case codec.MethodResourceTemplatesList:
@@ -79,6 +79,14 @@ func (e *Engine) route(m *codec.Message, rev Revision, declared capability) (Han
 		return cat.findPrompt(m)
 	case codec.MethodSetLevel:
 		h = handleSetLevel
+	case codec.MethodTasksGet:
+		h, need = handleTaskGet, capTasks
+	case codec.MethodTasksResult:
+		h, need = handleTaskResult, capTasks
+	case codec.MethodTasksList:
+		h, need = handleTaskList, capTasks
+	case codec.MethodTasksCancel:
+		h, need = handleTaskCancel, capTasks
 	case codec.MethodComplete:
 		if h = handleComplete; rev >= Rev20250326 {
 			need = capCompletions
@@ -107,7 +115,7 @@ func clip(b []byte) string {
 
 var errNoName = codec.NewError(codec.CodeInvalidParams, `Invalid params: "name" must be a string`)
 
-func (c *catalog) findTool(m *codec.Message) (Handler, string, *codec.Error) {
+func (c *catalog) findTool(m *codec.Message, rev Revision, declared capability) (Handler, string, *codec.Error) {
 	if m.Name == nil {
 		return nil, "", errNoName
 	}
@@ -115,7 +123,8 @@ func (c *catalog) findTool(m *codec.Message) (Handler, string, *codec.Error) {
 		return nil, "", codec.NewError(codec.CodeInvalidParams, "Invalid params: arguments must be an object")
 	}
 	if t := c.tools.byName[string(m.Name)]; t != nil {
-		return t.wrapped, t.name, nil
+		h, fault := t.taskRoute(m, rev, declared)
+		return h, t.name, fault
 	}
 	return nil, "", codec.NewError(codec.CodeInvalidParams, "Unknown tool: "+clip(m.Name))
 }

@@ -24,6 +24,9 @@ type ElicitRequest struct {
 	// unique, and NotifyElicitationComplete takes it (2025-11-25).
 	URL           string
 	ElicitationID string
+	// AsTask lets a client that can (2025-11-25) treat it as a task, so that
+	// the question outlives a broken connection.
+	AsTask bool
 	// Timeout bounds the wait. Default: DefaultAskTimeout.
 	Timeout time.Duration
 }
@@ -49,7 +52,11 @@ func (c *Call) Elicit(ctx context.Context, r *ElicitRequest) (*ElicitResult, err
 	if err != nil {
 		return nil, err
 	}
-	raw, err := c.askClient(ctx, codec.MethodElicit, params, r.Timeout)
+	ask := c.askClient
+	if r.AsTask && n.clientHas("tasks", "requests", "elicitation", "create") {
+		ask = c.askAsTask
+	}
+	raw, err := ask(ctx, codec.MethodElicit, params, r.Timeout)
 	if err != nil {
 		return nil, err
 	}

@@ -24,10 +24,11 @@ type Engine struct {
 	catalog  atomic.Pointer[catalog]
 
 	announcer announcer
+	tasks     *taskTable
 
-	compiled      atomic.Int64 // schemas
-	registrations atomic.Int64 // tools
-	timers        sync.WaitGroup
+	compiled      atomic.Int64   // schemas
+	registrations atomic.Int64   // tools
+	working       sync.WaitGroup // tasks
 }
 
 // New makes an engine. It holds about 3 MB, and Shutdown ends it. An empty name
@@ -49,6 +50,7 @@ func New(info Info, o *Options) *Engine {
 		},
 	})
 	e.announcer.engine = e
+	e.tasks = &taskTable{engine: e, store: e.options.Tasks, live: make(map[string]*liveTask)}
 	e.catalog.Store(&catalog{})
 	return e
 }
@@ -110,8 +112,24 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	err := e.awaitIdle(ctx)
 	e.announcer.stop()
 	e.system.Shutdown()
-	e.timers.Wait()
+	e.awaitTasks()
 	return err
+}
+
+// awaitTasks gives the goroutines of tasks a moment to end. A handler that does
+// not heed its context is left behind.
+func (e *Engine) awaitTasks() {
+	ended := make(chan struct{})
+	go func() {
+		e.working.Wait()
+		close(ended)
+	}()
+	timer := time.NewTimer(100 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+	}
 }
 
 // awaitIdle waits until no request is in flight.

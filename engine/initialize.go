@@ -30,6 +30,11 @@ func (c *catalog) capabilities() (set capability) {
 	if len(c.prompts.entries) > 0 {
 		set |= capPrompts
 	}
+	for _, e := range c.tools.entries {
+		if e.taskSupport != "" {
+			set |= capTasks
+		}
+	}
 	for _, e := range c.prompts.entries {
 		if e.prompt.Complete != nil {
 			set |= capCompletions
@@ -75,6 +80,7 @@ func (set capability) appendTo(dst []byte) []byte {
 		{capResources, `"resources":{"subscribe":true,"listChanged":true}`},
 		{capPrompts, `"prompts":{"listChanged":true}`},
 		{capCompletions, `"completions":{}`},
+		{capTasks, `"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`},
 	} {
 		if set&c.bit != 0 {
 			dst = append(append(dst, ','), c.raw...)
@@ -131,10 +137,14 @@ func (s *Session) initialize(m *codec.Message, stream Stream) {
 		rev = newestLegacy
 	}
 	catalog := s.engine.catalog.Load()
+	declared := catalog.capabilities()
+	if rev != Rev20251125 {
+		declared &^= capTasks
+	}
 	n := &negotiated{
 		rev:          rev,
 		seen:         s.engine.announcer.seen(),
-		declared:     catalog.capabilities(),
+		declared:     declared,
 		clientInfo:   clone(codec.Member(m.Params, "clientInfo")),
 		capabilities: clone(codec.Member(m.Params, "capabilities")),
 	}

@@ -42,6 +42,8 @@ type Options struct {
 	// MaxPending is how many bytes of notifications a session keeps while no
 	// stream is open to send them on. Default 64 KiB.
 	MaxPending int
+	// Tasks keeps the records of tasks. Default: NewMemoryTasks(0).
+	Tasks TaskStore
 	// OnRootsChanged is told when a client's roots have changed. It must not
 	// block; call.Roots asks for the new ones.
 	OnRootsChanged func(s *Session)
@@ -65,6 +67,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if c.MaxBatch <= 0 {
 		c.MaxBatch = 100
+	}
+	if c.Tasks == nil {
+		c.Tasks = NewMemoryTasks(0)
 	}
 	if c.MaxPending <= 0 {
 		c.MaxPending = 64 << 10

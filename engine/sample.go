@@ -31,6 +31,9 @@ type SampleRequest struct {
 	// They need the client's sampling.tools (2025-11-25).
 	Tools      []Tool
 	ToolChoice string
+	// AsTask lets a client that can (2025-11-25) treat it as a task, so that
+	// the question outlives a broken connection.
+	AsTask bool
 	// Timeout bounds the wait. Default: DefaultAskTimeout.
 	Timeout time.Duration
 }
@@ -147,7 +150,11 @@ func (c *Call) Sample(ctx context.Context, r *SampleRequest) (*SampleResult, err
 	if err != nil {
 		return nil, err
 	}
-	raw, err := c.askClient(ctx, codec.MethodSample, params, r.Timeout)
+	ask := c.askClient
+	if r.AsTask && n.clientHas("tasks", "requests", "sampling", "createMessage") {
+		ask = c.askAsTask
+	}
+	raw, err := ask(ctx, codec.MethodSample, params, r.Timeout)
 	if err != nil {
 		return nil, err
 	}

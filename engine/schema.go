@@ -42,8 +42,11 @@ func inputOf[In any](t *Tool) (func(c *Call, in *In) error, error) {
 		if codec.Text(t.InputSchema, "type") != "object" {
 			return nil, errors.New("the arguments of a tool are an object: In must be a struct or a map")
 		}
-	} else if v, err = compileSchema(t.InputSchema); err != nil {
-		return nil, err
+	} else {
+		if v, err = compileSchema(t.InputSchema); err != nil {
+			return nil, err
+		}
+		decoder = decoder.Lenient()
 	}
 	return func(c *Call, in *In) error {
 		args := c.message.Arguments

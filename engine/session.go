@@ -106,6 +106,9 @@ func (s *Session) closed(cause error) {
 		stream.Finish(nil, 0)
 		stream.Flush()
 	}
+	if n := s.negotiated.Load(); n != nil && n.declared&capTasks != 0 {
+		go s.engine.tasks.endOf(s)
+	}
 	if s.onClose != nil {
 		s.onClose(cause)
 	}

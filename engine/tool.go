@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 
 	"github.com/mcpengine/mcpengine/codec"
 )
@@ -25,6 +24,9 @@ type Tool struct {
 	Annotations  *ToolAnnotations // from 2025-03-26 on
 	Icons        []Icon           // from 2025-11-25 on
 	Meta         Meta             // from 2025-06-18 on
+	// TaskSupport tells whether a call may go on as a task, which is answered
+	// later: "" never, "optional" or "required" (2025-11-25).
+	TaskSupport string
 }
 
 // ToolAnnotations are hints, not promises. Nil means the specification's
@@ -74,6 +76,7 @@ func AppendTextResult[S ~string | ~[]byte](dst []byte, text S) []byte {
 // A tool of the same name is replaced. The error, which is logged too, tells
 // what is wrong with the definition.
 func AddTool[In, Out any](e *Engine, t Tool, h func(ctx context.Context, c *Call, in In) (Out, error)) error {
+	given := t.OutputSchema
 	in, err := inputOf[In](&t)
 	if err != nil {
 		return e.refuse(t.Name, err)
@@ -82,7 +85,7 @@ func AddTool[In, Out any](e *Engine, t Tool, h func(ctx context.Context, c *Call
 	if err != nil {
 		return e.refuse(t.Name, err)
 	}
-	return e.addTool(t, nil, func(ctx context.Context, c *Call) error {
+	return e.addTool(t, nil, given, func(ctx context.Context, c *Call) error {
 		var arguments In
 		if err := in(c, &arguments); err != nil {
 			return err
@@ -107,7 +110,7 @@ func (e *Engine) AddRawTool(t Tool, h RawHandler) error {
 		return e.refuse(t.Name, err)
 	}
 	e.compiled.Add(1)
-	return e.addTool(t, v, func(ctx context.Context, c *Call) error {
+	return e.addTool(t, v, t.OutputSchema, func(ctx context.Context, c *Call) error {
 		args := c.message.Arguments
 		if args == nil {
 			args = emptyObject
@@ -128,16 +131,26 @@ func (e *Engine) RemoveTool(name string) bool {
 	return e.change(listTools, func(c *catalog) bool { return c.tools.remove(name) })
 }
 
-// addTool puts a tool into the catalog.
-func (e *Engine) addTool(t Tool, v validator, h Handler) error {
+// addTool puts a tool into the catalog. in checks the arguments, where the
+// handler does not do so itself; outSchema is one that results are held to.
+func (e *Engine) addTool(t Tool, in validator, outSchema json.RawMessage, h Handler) error {
 	if err := checkTool(&t); err != nil {
 		return e.refuse(t.Name, err)
 	}
+	if outSchema != nil {
+		out, err := compileSchema(outSchema)
+		if err != nil {
+			return e.refuse(t.Name, err)
+		}
+		e.compiled.Add(1)
+		h = checkedOutput(out, h)
+	}
 	e.registrations.Add(1)
 	item := &entry{
-		name:   t.Name,
-		bare:   toolHandler(v, h),
-		append: func(dst []byte, rev Revision) []byte { return t.appendTo(dst, rev) },
+		name:        t.Name,
+		taskSupport: t.TaskSupport,
+		bare:        toolHandler(in, h),
+		append:      func(dst []byte, rev Revision) []byte { return t.appendTo(dst, rev) },
 	}
 	e.change(listTools, func(c *catalog) bool { return c.put(&c.tools, item) })
 	return nil
@@ -165,184 +178,13 @@ func checkTool(t *Tool) error {
 			return errors.New(`a schema is a JSON object with "type":"object"`)
 		}
 	}
+	switch t.TaskSupport {
+	case "", "optional", "required":
+	default:
+		return fmt.Errorf(`TaskSupport is "", "optional" or "required", and not %q`, t.TaskSupport)
+	}
 	if t.Meta != nil && !(codec.Valid(t.Meta) && codec.IsObject(t.Meta)) {
 		return errors.New("meta is no JSON object")
 	}
 	return nil
-}
-
-// toolHandler is what tools/call runs: it checks the arguments and turns a
-// tool's error into a result.
-func toolHandler(v validator, h Handler) Handler {
-	return func(ctx context.Context, c *Call) error {
-		if v != nil {
-			args := c.message.Arguments
-			if args == nil {
-				args = emptyObject
-			}
-			if err := v.validate(args); err != nil {
-				return c.badArguments(err)
-			}
-		}
-		err := h(ctx, c)
-		if err == nil {
-			return nil
-		}
-		if bad := (argumentError{}); errors.As(err, &bad) {
-			return c.badArguments(bad)
-		}
-		if page := (*urlNeeded)(nil); errors.As(err, &page) {
-			err = page.wire(c)
-		}
-		if wire := (*codec.Error)(nil); errors.As(err, &wire) {
-			return err
-		}
-		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			return codec.ErrCancelled
-		}
-		c.setToolError(c.engine.redact(err))
-		return nil
-	}
-}
-
-// badArguments answers arguments that do not satisfy the schema: from
-// 2025-11-25 on a result that the model can mend (SEP-1303), before that
-// invalid params.
-func (c *Call) badArguments(err error) error {
-	text := "Invalid arguments: " + err.Error()
-	if c.rev >= Rev20251125 {
-		c.setToolError(text)
-		return nil
-	}
-	return codec.NewError(codec.CodeInvalidParams, text)
-}
-
-func (c *Call) setToolError(text string) {
-	c.out = append(c.out[:c.result], `{"content":[{"type":"text","text":`...)
-	c.out = codec.AppendString(c.out, text)
-	c.out = append(c.out, `}],"isError":true}`...)
-}
-
-// outputOf gives the function that sends an Out.
-func outputOf[Out any](t *Tool) (func(c *Call, out Out) error, error) {
-	var zero Out
-	switch any(zero).(type) {
-	case *Result:
-		return func(c *Call, out Out) error {
-			r, _ := any(out).(*Result)
-			if r == nil {
-				r = &Result{}
-			}
-			return c.setResult(r)
-		}, nil
-	case string:
-		return func(c *Call, out Out) error {
-			c.out = AppendTextResult(c.out, any(out).(string))
-			return nil
-		}, nil
-	}
-	if t.OutputSchema == nil {
-		if typ := reflect.TypeFor[Out](); typ.Kind() == reflect.Struct ||
-			typ.Kind() == reflect.Pointer && typ.Elem().Kind() == reflect.Struct {
-			schema, err := inferSchema(typ)
-			if err != nil {
-				return nil, err
-			}
-			t.OutputSchema = schema
-		}
-	}
-	return func(c *Call, out Out) error {
-		raw, err := json.Marshal(out)
-		if err != nil {
-			return fmt.Errorf("encoding the result: %w", err)
-		}
-		r := &Result{Content: []Content{Text{Text: string(raw)}}}
-		if codec.IsObject(raw) {
-			r.Structured = raw
-		}
-		return c.setResult(r)
-	}, nil
-}
-
-// setResult renders a Result for the call's revision.
-func (c *Call) setResult(r *Result) error {
-	dst := append(c.out[:c.result], `{"content":`...)
-	dst = appendBlocks(dst, r.Content, c.rev)
-	if len(r.Structured) > 0 && c.rev >= Rev20250618 {
-		dst = append(dst, `,"structuredContent":`...)
-		dst = append(dst, r.Structured...)
-	}
-	if r.IsError {
-		dst = append(dst, `,"isError":true`...)
-	}
-	if len(r.Meta) > 0 {
-		dst = append(dst, `,"_meta":`...)
-		dst = append(dst, r.Meta...)
-	}
-	c.out = append(dst, '}')
-	return nil
-}
-
-// appendTo renders the definition for tools/list.
-func (t *Tool) appendTo(dst []byte, rev Revision) []byte {
-	dst = append(dst, `{"name":`...)
-	dst = codec.AppendString(dst, t.Name)
-	if rev >= Rev20250618 {
-		dst = appendMember(dst, "title", t.Title)
-	}
-	dst = appendMember(dst, "description", t.Description)
-	dst = append(dst, `,"inputSchema":`...)
-	dst = appendCompact(dst, t.InputSchema)
-	if t.OutputSchema != nil && rev >= Rev20250618 {
-		dst = append(dst, `,"outputSchema":`...)
-		dst = appendCompact(dst, t.OutputSchema)
-	}
-	if rev >= Rev20250326 {
-		dst = t.Annotations.appendTo(dst)
-	}
-	if rev >= Rev20251125 {
-		dst = appendIcons(dst, t.Icons)
-	}
-	return append(appendMeta(dst, rev, t.Meta), '}')
-}
-
-// appendCompact appends raw JSON as one line.
-func appendCompact(dst, raw []byte) []byte {
-	start := len(dst)
-	return codec.CompactTail(append(dst, raw...), start)
-}
-
-func (a *ToolAnnotations) appendTo(dst []byte) []byte {
-	if a == nil {
-		return dst
-	}
-	dst = append(dst, `,"annotations":{`...)
-	start := len(dst)
-	if a.Title != "" {
-		dst = append(dst, `"title":`...)
-		dst = codec.AppendString(dst, a.Title)
-	}
-	for _, hint := range []struct {
-		name  string
-		value *bool
-	}{
-		{"readOnlyHint", a.ReadOnlyHint},
-		{"destructiveHint", a.DestructiveHint},
-		{"idempotentHint", a.IdempotentHint},
-		{"openWorldHint", a.OpenWorldHint},
-	} {
-		if hint.value == nil {
-			continue
-		}
-		dst = appendComma(dst, start)
-		dst = append(dst, '"')
-		dst = append(dst, hint.name...)
-		dst = append(dst, '"', ':')
-		if *hint.value {
-			dst = append(dst, "true"...)
-		} else {
-			dst = append(dst, "false"...)
-		}
-	}
-	return append(dst, '}')
 }
