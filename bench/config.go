@@ -1,0 +1,210 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/mcpengine/mcpengine/transport/client/wire"
+)
+
+// Revisions are the legacy protocol revisions that a run can ask for, newest first.
+var Revisions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+
+// Arrivals is the pattern of an open loop's intended starts.
+type Arrivals string
+
+// Overflow is what happens to a call that is due while MaxInFlight calls are in flight.
+type Overflow string
+
+const (
+	// Constant spaces the intended starts evenly.
+	Constant Arrivals = "constant"
+	// Poisson draws exponential gaps from the seed.
+	Poisson Arrivals = "poisson"
+	// Wait starts the call as soon as there is room; the wait counts in its response time.
+	Wait Overflow = "wait"
+	// Skip does not start the call and counts it as dropped.
+	Skip Overflow = "skip"
+)
+
+// ToolChoice is a tool to call and its share of the calls relative to the other choices.
+type ToolChoice struct {
+	Name   string
+	Weight int // at least 1
+}
+
+// Config says what load to offer, and to whom. Exactly one of URL and Command is set. The zero value of everything else
+// means the documented default. Run copies it.
+type Config struct {
+	URL     string   // Streamable HTTP endpoint
+	Command []string // argv of a stdio server, spawned once for each session
+
+	Protocol string      // revision to ask for; "" and "auto" mean the newest in Revisions
+	Header   http.Header // added to every HTTP request
+
+	Rate        float64       // calls a second in the whole run (open loop); 0 means a closed loop
+	Arrivals    Arrivals      // default Constant
+	MaxInFlight int           // open loop: calls in flight at once; 0 means as many as descriptors allow
+	Overflow    Overflow      // default Wait
+	Concurrency int           // closed loop: calls in flight; default 10 over HTTP, 1 over stdio
+	Sessions    int           // default: Concurrency over HTTP, 1 over stdio
+	Duration    time.Duration // measured time; default 10 s, or none where Requests is set
+	Requests    int64         // measured calls; 0 means that Duration alone ends the run
+	Warmup      time.Duration // offered before the measured time, and left out of the result
+	Timeout     time.Duration // of one call, counted from its sending; default 30 s
+	Streams     bool          // open the GET stream of every HTTP session
+	Seed        uint64        // of everything random; 0 picks one, which the result names
+
+	Tools   []ToolChoice    // default: the first listed tool that declares readOnlyHint
+	AnyTool bool            // lifts the condition on the default
+	Args    json.RawMessage // arguments of every call, an object; default: made from each tool's schema
+
+	Thresholds []string // conditions on the result, see Threshold
+
+	ServerPID int  // process whose CPU and memory are recorded; a spawned server is known without it
+	InProcess bool // the server runs in this process, so CPU and memory are those of both
+
+	Version string   // of the program, for the result and for clientInfo
+	Argv    []string // command line, for the result
+
+	// OnProgress is called from one goroutine about once a slot (see Progress). It must not block.
+	OnProgress func(Progress)
+	// OnWarning is told, in one line, what the reader of the result should know before it is there.
+	OnWarning func(string)
+
+	pause func(time.Duration) // how the pacer sleeps; tests in virtual time replace it
+	peer  peer                // what sessions are opened on; tests replace it
+}
+
+// UsageError is a configuration that cannot be run. Its text says what to do.
+type UsageError struct{ Text string }
+
+// Error gives the text.
+func (e *UsageError) Error() string { return e.Text }
+
+func usage(format string, args ...any) error { return &UsageError{Text: fmt.Sprintf(format, args...)} }
+
+// withDefaults checks c and fills in the defaults.
+func (c Config) withDefaults() (Config, error) {
+	if err := c.check(); err != nil {
+		return c, err
+	}
+	stdio := len(c.Command) > 0
+	setDefault(&c.Arrivals, Constant)
+	setDefault(&c.Overflow, Wait)
+	setDefault(&c.Timeout, 30*time.Second)
+	if c.Protocol == "" || c.Protocol == "auto" {
+		c.Protocol = Revisions[0]
+	}
+	if c.Requests == 0 {
+		setDefault(&c.Duration, 10*time.Second)
+	}
+	if c.Seed == 0 {
+		c.Seed = uint64(rand.Uint32()) + 1 // small enough for every reader of JSON
+	}
+	usual := 10
+	if stdio {
+		usual = 1
+	}
+	switch {
+	case c.Rate > 0:
+		setDefault(&c.Sessions, usual)
+	case stdio:
+		setDefault(&c.Concurrency, max(usual, c.Sessions))
+		setDefault(&c.Sessions, usual)
+	default:
+		setDefault(&c.Concurrency, usual)
+		setDefault(&c.Sessions, c.Concurrency)
+	}
+	if c.OnProgress == nil {
+		c.OnProgress = func(Progress) {}
+	}
+	if c.OnWarning == nil {
+		c.OnWarning = func(string) {}
+	}
+	if c.pause == nil {
+		c.pause = preciseSleep
+	}
+	return c, nil
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// check refuses what cannot be meant.
+func (c *Config) check() error {
+	if c.peer == nil && (c.URL == "") == (len(c.Command) == 0) {
+		return usage("give one target: a URL, or -- and the command of a stdio server")
+	}
+	if c.URL != "" {
+		if _, err := wire.ParseTarget(c.URL); err != nil {
+			return usage("%v", err)
+		}
+	}
+	for _, n := range []struct {
+		what  string
+		value int64
+	}{
+		{"the number of sessions", int64(c.Sessions)}, {"the concurrency", int64(c.Concurrency)},
+		{"the number of requests", c.Requests}, {"the duration", int64(c.Duration)}, {"the warm-up", int64(c.Warmup)},
+		{"the timeout", int64(c.Timeout)}, {"the cap on calls in flight", int64(c.MaxInFlight)},
+	} {
+		if n.value < 0 {
+			return usage("%s cannot be negative", n.what)
+		}
+	}
+	switch {
+	case c.Rate < 0 || c.Rate > 10e6:
+		return usage("the rate must lie between 0 and 10,000,000 calls a second")
+	case c.Rate > 0 && c.Concurrency > 0:
+		return usage("a rate (-r) and a concurrency (-c) exclude each other: an open loop starts calls when they are due, cap it with --max-in-flight")
+	case c.Rate == 0 && c.MaxInFlight > 0:
+		return usage("--max-in-flight needs a rate (-r); in a closed loop -c is the number in flight")
+	case c.Arrivals != "" && c.Arrivals != Constant && c.Arrivals != Poisson:
+		return usage("unknown arrivals %q: choose constant or poisson", c.Arrivals)
+	case c.Overflow != "" && c.Overflow != Wait && c.Overflow != Skip:
+		return usage("unknown overflow %q: choose wait or skip", c.Overflow)
+	}
+	for _, tool := range c.Tools {
+		if tool.Name == "" || tool.Weight < 1 {
+			return usage("a tool is given as NAME or NAME=WEIGHT with a weight of at least 1")
+		}
+	}
+	if c.Args != nil && (!json.Valid(c.Args) || firstByte(c.Args) != '{') {
+		return usage("the arguments are not a JSON object: %s", c.Args)
+	}
+	for _, expr := range c.Thresholds {
+		if _, err := parseThreshold(expr); err != nil {
+			return err
+		}
+	}
+	return c.checkProtocol()
+}
+
+func (c *Config) checkProtocol() error {
+	if c.Protocol == "" || c.Protocol == "auto" {
+		return nil
+	}
+	for _, known := range Revisions {
+		if c.Protocol == known {
+			return nil
+		}
+	}
+	return usage("protocol %q is not supported: choose auto or one of %v", c.Protocol, Revisions)
+}
+
+func firstByte(b []byte) byte {
+	for _, c := range b {
+		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return c
+		}
+	}
+	return 0
+}

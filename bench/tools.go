@@ -1,0 +1,150 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpengine/mcpengine/codec"
+)
+
+const (
+	maxPages = 1000 // of tools/list, against a server whose cursors never end
+	maxTools = 10_000
+)
+
+// listedTool is what a run needs of a tool that the server offers.
+type listedTool struct {
+	name     string
+	readOnly bool
+	schema   []byte // inputSchema
+}
+
+// tool is one that the run calls.
+type tool struct {
+	name   string
+	weight int
+	params []byte // of tools/call, whole
+}
+
+// listTools reads all pages of tools/list.
+func listTools(s session, c *caller, timeout time.Duration) ([]listedTool, error) {
+	var tools []listedTool
+	var cursor []byte
+	for range maxPages {
+		params := []byte("{}")
+		if cursor != nil {
+			params = slices.Concat([]byte(`{"cursor":`), cursor, []byte("}"))
+		}
+		if err := s.request(c, "tools/list", params, time.Now().Add(timeout)); err != nil {
+			return nil, fmt.Errorf("tools/list failed: %w", err)
+		}
+		m := &c.reply.Message
+		if m.Kind == codec.KindError {
+			return nil, fmt.Errorf("tools/list failed: %s", describe(nil, &c.reply))
+		}
+		codec.EachElement(codec.Member(m.Result, "tools"), func(v []byte) bool {
+			tools = append(tools, listedTool{
+				name:     codec.Text(v, "name"),
+				readOnly: codec.Bool(v, "annotations", "readOnlyHint"),
+				schema:   bytes.Clone(codec.Member(v, "inputSchema")),
+			})
+			return len(tools) < maxTools
+		})
+		cursor = bytes.Clone(codec.Member(m.Result, "nextCursor"))
+		if len(cursor) < 2 || cursor[0] != '"' || len(tools) >= maxTools {
+			return tools, nil
+		}
+	}
+	return tools, nil
+}
+
+// chooseTools decides what the run calls. Without a choice of the user it is the first tool that declares readOnlyHint: a
+// load tool that calls whatever a server lists can delete somebody's records.
+func chooseTools(c *Config, listed []listedTool) ([]tool, error) {
+	if len(c.Tools) == 0 {
+		for _, t := range listed {
+			if t.readOnly || c.AnyTool {
+				return []tool{newTool(t.name, 1, c.Args, t.schema)}, nil
+			}
+		}
+		if len(listed) == 0 {
+			return nil, usage("the server lists no tools, so there is nothing to call")
+		}
+		return nil, usage("no tool declares readOnlyHint, and calling others can change data: name one with --tool, or give --any-tool to call the first (the server lists: %s)", names(listed))
+	}
+	var out []tool
+	for _, choice := range c.Tools {
+		i := slices.IndexFunc(listed, func(t listedTool) bool { return t.name == choice.Name })
+		switch {
+		case i >= 0:
+			out = append(out, newTool(choice.Name, choice.Weight, c.Args, listed[i].schema))
+		case c.Args != nil:
+			c.OnWarning(fmt.Sprintf("the server does not list a tool %q; it is called all the same, because --args was given", choice.Name))
+			out = append(out, newTool(choice.Name, choice.Weight, c.Args, nil))
+		default:
+			return nil, usage("the server does not list a tool %q: choose one of %s, or give --args to call it all the same", choice.Name, names(listed))
+		}
+	}
+	return out, nil
+}
+
+// newTool prepares the params of every call.
+func newTool(name string, weight int, args json.RawMessage, schema []byte) tool {
+	var compact bytes.Buffer
+	if args == nil {
+		compact.Write(argumentsFor(schema))
+	} else if err := json.Compact(&compact, args); err != nil { // a line break would end a stdio frame
+		compact.WriteString("{}")
+	}
+	p := append([]byte(nil), `{"name":`...)
+	p = codec.AppendString(p, name)
+	p = append(p, `,"arguments":`...)
+	p = append(p, compact.Bytes()...)
+	return tool{name: name, weight: weight, params: append(p, '}')}
+}
+
+// names lists at most 20 tools for a message.
+func names(listed []listedTool) string {
+	var out []string
+	for i, t := range listed {
+		if i == 20 {
+			out = append(out, fmt.Sprintf("and %d more", len(listed)-i))
+			break
+		}
+		out = append(out, clip([]byte(t.name)))
+	}
+	return strings.Join(out, ", ")
+}
+
+// picker chooses among the tools by weight.
+type picker struct {
+	upTo  []int // running sum of the weights
+	total int
+}
+
+func newPicker(tools []tool) *picker {
+	p := &picker{}
+	for _, t := range tools {
+		p.total += t.weight
+		p.upTo = append(p.upTo, p.total)
+	}
+	return p
+}
+
+// pick gives the index of a tool; intn gives a random number below its argument.
+func (p *picker) pick(intn func(int) int) int {
+	if len(p.upTo) == 1 {
+		return 0
+	}
+	n := intn(p.total)
+	for i, sum := range p.upTo {
+		if n < sum {
+			return i
+		}
+	}
+	return len(p.upTo) - 1
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcpengine/mcpengine/bench"
+	"github.com/spf13/cobra"
+)
+
+// runFlags holds the flags of run as they were typed.
+type runFlags struct {
+	cfg           bench.Config
+	rate          string
+	arrivals      string
+	overflow      string
+	durationAlias time.Duration
+	tools         []string
+	args          string
+	headers       []string
+	outputs       []string
+	live          string
+}
+
+const runExample = `  mcp-load run http://127.0.0.1:8080/mcp                      closed loop, 10 in flight, 10 s
+  mcp-load run http://127.0.0.1:8080/mcp -r 500 --sessions 50  open loop, 500 calls a second
+  mcp-load run -c 8 --tool echo --args '{"message":"hi"}' -- node server.js`
+
+func newRunCommand(argv []string) *cobra.Command {
+	f := &runFlags{}
+	cmd := &cobra.Command{
+		Use:     "run [flags] URL | -- CMD ARGS",
+		Short:   "Load test of a server over Streamable HTTP, or over stdio by spawning CMD",
+		Example: runExample,
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.cfg.Argv = argv
+			if err := f.target(cmd, args); err != nil {
+				return err
+			}
+			outputs, err := f.finish(cmd)
+			if err != nil {
+				return err
+			}
+			return load(cmd.Context(), &f.cfg, outputs, f.live, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func (f *runFlags) register(cmd *cobra.Command) {
+	p := cmd.Flags()
+	p.SortFlags = false
+	p.StringVarP(&f.rate, "rate", "r", "", "calls a second in the whole run: 200, 200/s, 6000/m (open loop), or max (closed loop)")
+	p.IntVarP(&f.cfg.Concurrency, "concurrency", "c", 0, "calls in flight (closed loop); default 10, over stdio 1")
+	p.IntVar(&f.cfg.Sessions, "sessions", 0, "sessions; default as many as -c, or 10 with -r; over stdio 1 process")
+	p.DurationVarP(&f.cfg.Duration, "duration", "d", 0, "measured time; default 10s, or none with -n")
+	p.DurationVarP(&f.durationAlias, "time", "z", 0, "the same as -d")
+	p.Int64VarP(&f.cfg.Requests, "requests", "n", 0, "measured calls")
+	p.DurationVar(&f.cfg.Warmup, "warmup", 0, "time before the measured time, left out of the result")
+	p.StringArrayVar(&f.tools, "tool", nil, "tool to call, NAME or NAME=WEIGHT (repeatable); default the first that declares readOnlyHint")
+	p.StringVar(&f.args, "args", "", "arguments of every call, a JSON object; default made from the tool's schema")
+	p.BoolVar(&f.cfg.AnyTool, "any-tool", false, "without --tool, call the first listed tool even if it may change data")
+	p.DurationVar(&f.cfg.Timeout, "timeout", 30*time.Second, "of one call")
+	p.StringVar(&f.arrivals, "arrivals", "constant", "of an open loop: constant or poisson")
+	p.IntVar(&f.cfg.MaxInFlight, "max-in-flight", 0, "of an open loop: most calls in flight; default no limit")
+	p.StringVar(&f.overflow, "overflow", "wait", "beyond --max-in-flight: wait (the wait counts) or skip (counted as dropped)")
+	p.StringArrayVarP(&f.headers, "header", "H", nil, "HTTP header 'Name: value' (repeatable)")
+	p.StringVar(&f.cfg.Protocol, "protocol", "auto", "protocol revision to ask for: auto or one of "+strings.Join(bench.Revisions, ", "))
+	p.BoolVar(&f.cfg.Streams, "streams", false, "open the GET stream of every session")
+	p.Uint64Var(&f.cfg.Seed, "seed", 0, "of everything random; default picks one and prints it")
+	p.StringArrayVar(&f.cfg.Thresholds, "threshold", nil, "condition such as 'p(99)<200ms' or 'errors<0.1%' (repeatable); crossed: exit 99")
+	p.IntVar(&f.cfg.ServerPID, "server-pid", 0, "process of the server on this machine, for its CPU and memory")
+	p.StringArrayVarP(&f.outputs, "output", "o", nil, "write json=FILE or hdr=FILE (repeatable)")
+	p.StringVar(&f.live, "live", "auto", "progress on stderr: auto, plain or off")
+}
+
+// target takes the URL or the command from the arguments.
+func (f *runFlags) target(cmd *cobra.Command, args []string) error {
+	dash := cmd.ArgsLenAtDash()
+	switch {
+	case dash == 0 && len(args) > 0:
+		f.cfg.Command = args
+	case dash > 0:
+		return usageError("give a URL or -- and a command, not both")
+	case len(args) == 1:
+		f.cfg.URL = args[0]
+	case len(args) > 1:
+		return usageError("%q is one argument too many: give one URL, or put -- before the command of a stdio server", args[1])
+	default:
+		return usageError("give the URL of the server, or -- and the command of a stdio server (see mcp-load run --help)")
+	}
+	return nil
+}
+
+// finish turns what was typed into the configuration and the outputs.
+func (f *runFlags) finish(cmd *cobra.Command) ([]output, error) {
+	c := &f.cfg
+	c.Version = version
+	c.Arrivals, c.Overflow = bench.Arrivals(f.arrivals), bench.Overflow(f.overflow)
+	if f.durationAlias != 0 {
+		if c.Duration != 0 {
+			return nil, usageError("-d and -z mean the same: give one of them")
+		}
+		c.Duration = f.durationAlias
+	}
+	for name, d := range map[string]time.Duration{"duration": c.Duration, "timeout": c.Timeout} {
+		if (cmd.Flags().Changed(name) || name == "duration" && f.durationAlias != 0) && d <= 0 {
+			return nil, usageError("--%s must be more than zero", name)
+		}
+	}
+	for name, n := range map[string]int64{"requests": c.Requests, "sessions": int64(c.Sessions), "concurrency": int64(c.Concurrency)} {
+		if cmd.Flags().Changed(name) && n < 1 {
+			return nil, usageError("--%s must be at least 1", name)
+		}
+	}
+	var err error
+	if c.Rate, err = parseRate(f.rate); err != nil {
+		return nil, err
+	}
+	for _, t := range f.tools {
+		c.Tools = append(c.Tools, parseTool(t))
+	}
+	if f.args != "" {
+		c.Args = json.RawMessage(f.args)
+	}
+	if c.Header, err = parseHeaders(f.headers); err != nil {
+		return nil, err
+	}
+	if f.live != "auto" && f.live != "plain" && f.live != "off" {
+		return nil, usageError("unknown --live %q: choose auto, plain or off", f.live)
+	}
+	return parseOutputs(f.outputs)
+}
+
+// parseRate reads 200, 200/s, 6000/m, 10/h or max. No rate and max both mean a closed loop, which is 0.
+func parseRate(s string) (float64, error) {
+	if s == "" || s == "max" {
+		return 0, nil
+	}
+	number, unit, _ := strings.Cut(s, "/")
+	per, known := map[string]float64{"": 1, "s": 1, "m": 60, "h": 3600}[unit]
+	r, err := strconv.ParseFloat(number, 64)
+	if err != nil || !known || !(r > 0) || r > 1e9 {
+		return 0, usageError("rate %q is not understood: write 200, 200/s, 6000/m or max", s)
+	}
+	return r / per, nil
+}
+
+// parseTool reads NAME or NAME=WEIGHT.
+func parseTool(s string) bench.ToolChoice {
+	if i := strings.LastIndexByte(s, '='); i > 0 {
+		if w, err := strconv.Atoi(s[i+1:]); err == nil {
+			return bench.ToolChoice{Name: s[:i], Weight: w}
+		}
+	}
+	return bench.ToolChoice{Name: s, Weight: 1}
+}
+
+func parseHeaders(lines []string) (http.Header, error) {
+	h := http.Header{}
+	for _, line := range lines {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return nil, usageError("header %q is not understood: write -H 'Name: value'", line)
+		}
+		h.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	return h, nil
+}
+
+func usageError(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Sprintf(format, args...)}
+}
+
+// load runs the configuration, prints the summary, writes the files, and turns what came out into an exit code.
+func load(ctx context.Context, c *bench.Config, outputs []output, live string, stdout, stderr io.Writer) error {
+	view := newLiveView(live, stderr)
+	c.OnProgress = view.progress
+	c.OnWarning = view.warning
+	res, err := bench.Run(ctx, *c)
+	view.end()
+	if err != nil {
+		var u *bench.UsageError
+		switch {
+		case errors.As(err, &u):
+			return &exitError{exitUsage, err.Error()}
+		case ctx.Err() != nil:
+			return &exitError{exitInterrupted, "interrupted before a call was made"}
+		}
+		return &exitError{exitRuntime, err.Error()}
+	}
+	return report(res, outputs, stdout)
+}
+
+// report writes the files before the summary: whoever sees the summary finds them complete.
+func report(res *bench.Result, outputs []output, stdout io.Writer) error {
+	for _, o := range outputs {
+		if err := o.write(res); err != nil {
+			return &exitError{exitRuntime, fmt.Sprintf("cannot write %s: %v", o.path, err)}
+		}
+	}
+	if err := res.WriteSummary(stdout, isTerminal(stdout)); err != nil {
+		return &exitError{exitRuntime, fmt.Sprintf("cannot print the summary: %v", err)}
+	}
+	for i, o := range outputs {
+		label := ""
+		if i == 0 {
+			label = "written"
+		}
+		fmt.Fprintf(stdout, "  %-14s %s\n", label, o.path)
+	}
+	return exitOf(res)
+}
+
+// exitOf gives the exit code of a result, as an error without a text.
+func exitOf(res *bench.Result) error {
+	switch {
+	case res.Interrupted:
+		return &exitError{exitInterrupted, ""}
+	case res.Ended != "":
+		return &exitError{exitRuntime, res.Ended}
+	case !res.Verdict.Valid:
+		return &exitError{exitInvalid, ""}
+	}
+	for _, t := range res.Thresholds {
+		if !t.OK {
+			return &exitError{exitThreshold, ""}
+		}
+	}
+	return nil
+}
