@@ -50,7 +50,10 @@ func (s *Session) Ask() (o *Outgoing, err error) {
 // that nobody waits for.
 func (s *Session) Resolve(id uint64, answer any) (found bool) {
 	s.do(func(_ actor.Context, refusal error) {
-		if o := s.outgoing[id]; refusal == nil && o != nil {
+		if refusal != nil {
+			return
+		}
+		if o := s.outgoing[id]; o != nil {
 			delete(s.outgoing, id)
 			o.resolve(answer, nil)
 			found = true
@@ -62,7 +65,10 @@ func (s *Session) Resolve(id uint64, answer any) (found bool) {
 // KeepWaiting tells whoever waits for the answer that the peer is at work.
 func (s *Session) KeepWaiting(id uint64) {
 	s.do(func(_ actor.Context, refusal error) {
-		if o := s.outgoing[id]; refusal == nil && o != nil {
+		if refusal != nil {
+			return
+		}
+		if o := s.outgoing[id]; o != nil {
 			select {
 			case o.Alive <- struct{}{}:
 			default:

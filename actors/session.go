@@ -22,11 +22,10 @@ type Session struct {
 
 	onClose func(cause error)
 
-	active     atomic.Int32 // requests in flight and open streams
-	lastActive atomic.Int64 // System.now
-	closing    atomic.Bool
-	cause      error         // of closing; set once before the actor stops
-	done       chan struct{} // closed when the actor has stopped
+	active     atomic.Int32          // requests in flight and open streams
+	lastActive atomic.Int64          // System.now
+	ended      atomic.Pointer[error] // why it closes; set once before the actor stops
+	done       chan struct{}         // closed when the actor has stopped
 
 	// What follows is the actor's own: only its Receive touches it.
 	inFlight      map[string]*Request
@@ -74,13 +73,17 @@ func (s *System) OpenSession(key string, value any, onClose func(cause error)) (
 		session.Close(err)
 		return nil, err
 	}
+	if s.closed.Load() {
+		// Shutdown has begun meanwhile and may not have seen the session.
+		session.Close(ErrShutdown)
+	}
 	return session, nil
 }
 
 // Session finds a session by its key, or gives nil.
 func (s *System) Session(key string) *Session {
 	session := s.sessions.get(key)
-	if session == nil || session.closing.Load() {
+	if session == nil || session.ended.Load() != nil {
 		return nil
 	}
 	return session
@@ -103,17 +106,20 @@ func (s *Session) PID() *actor.PID { return s.pid }
 func (s *Session) Done() <-chan struct{} { return s.done }
 
 // Cause tells why the session ended. It is valid after Done.
-func (s *Session) Cause() error { return s.cause }
+func (s *Session) Cause() error {
+	if cause := s.ended.Load(); cause != nil {
+		return *cause
+	}
+	return nil
+}
 
 // Close ends the session: its requests are told cause, requests to the peer
 // fail, subscriptions end. It waits for none of the handlers.
 func (s *Session) Close(cause error) {
-	if s.closing.Swap(true) {
-		return
+	if s.ended.CompareAndSwap(nil, &cause) {
+		s.system.sessions.remove(s)
+		s.system.actors.Root.Stop(s.pid)
 	}
-	s.cause = cause
-	s.system.sessions.remove(s)
-	s.system.actors.Root.Stop(s.pid)
 }
 
 // Hold counts something as activity, an open stream say, until release is
@@ -185,21 +191,46 @@ func (s *Session) Receive(ctx actor.Context) {
 	case *Request:
 		s.request(m)
 	case *task:
-		if s.stopped {
-			m.refuse(ErrSessionClosed)
-			return
-		}
-		m.run(ctx, nil)
-		close(m.done)
+		s.task(ctx, m)
+	case *actor.Terminated:
+		s.lost(m.Who)
 	case *actor.Stopping:
 		s.stopping()
 	case *actor.Stopped:
 		close(s.done)
 		s.box.close()
 		if s.onClose != nil {
-			s.onClose(s.cause)
+			s.onClose(s.Cause())
 		}
 	}
+}
+
+// lost forgets a subscription whose actor has ended by itself, by a panic say.
+func (s *Session) lost(pid *actor.PID) {
+	for topic, sub := range s.subscriptions {
+		if sub.pid.Id == pid.Id {
+			delete(s.subscriptions, topic)
+			sub.leave()
+			return
+		}
+	}
+}
+
+// task runs a task. Where that panics the session ends, and whoever waits for
+// the task is told so.
+func (s *Session) task(ctx actor.Context, t *task) {
+	if s.stopped {
+		t.refuse(ErrSessionClosed)
+		return
+	}
+	defer func() {
+		if reason := recover(); reason != nil {
+			t.refuse(ErrSessionClosed)
+			panic(reason)
+		}
+	}()
+	t.run(ctx, nil)
+	close(t.done)
 }
 
 // request notes the begin or the end of a request.
@@ -228,12 +259,12 @@ func (s *Session) request(r *Request) {
 // stopping ends everything that the session owns.
 func (s *Session) stopping() {
 	s.stopped = true
-	if !s.closing.Swap(true) {
-		s.cause = ErrStopped
+	stopped := ErrStopped
+	if s.ended.CompareAndSwap(nil, &stopped) {
 		s.system.sessions.remove(s)
 	}
 	for _, r := range s.inFlight {
-		r.end(0, s.cause)
+		r.end(0, s.Cause())
 	}
 	for _, o := range s.outgoing {
 		o.resolve(nil, ErrSessionClosed)

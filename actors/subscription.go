@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -26,11 +25,16 @@ type Subscription struct {
 
 var _ actor.Actor = (*Subscription)(nil)
 
-// Messages to a subscription, without state and therefore shared.
+// interval tells a subscription that its interval is over. It has no state and is
+// therefore shared.
 type (
 	updated  struct{}
 	interval struct{}
 )
+
+// urgent makes a full mailbox take the end of an interval, after which nothing
+// would ever be delivered again.
+func (*interval) urgent() bool { return true }
 
 var (
 	messageUpdated  = &updated{}
@@ -59,7 +63,7 @@ func (s *Session) Subscribe(topic string, deliver func(topic string)) (err error
 			}
 			s.subscriptions[topic] = sub
 			s.system.subscriptions.Add(1)
-			s.system.topics.add(sub)
+			s.system.topics.add(topic, sub)
 		}
 	})
 	return err
@@ -68,7 +72,10 @@ func (s *Session) Subscribe(topic string, deliver func(topic string)) (err error
 // Unsubscribe ends the session's subscription to a topic, if there is one.
 func (s *Session) Unsubscribe(topic string) (found bool) {
 	s.do(func(ctx actor.Context, refusal error) {
-		if sub := s.subscriptions[topic]; refusal == nil && sub != nil {
+		if refusal != nil {
+			return
+		}
+		if sub := s.subscriptions[topic]; sub != nil {
 			delete(s.subscriptions, topic)
 			sub.leave()
 			ctx.Stop(sub.pid)
@@ -80,14 +87,17 @@ func (s *Session) Unsubscribe(topic string) (found bool) {
 
 // leave takes the subscription out of its topic.
 func (sub *Subscription) leave() {
-	sub.system.topics.remove(sub)
+	sub.system.topics.remove(sub.topic, sub)
 	sub.system.subscriptions.Add(-1)
 }
+
+// post tells the actor that its topic was updated.
+func (sub *Subscription) post(event *topicEvent) { sub.box.PostUserMessage(event) }
 
 // Receive is the actor's behaviour.
 func (sub *Subscription) Receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
-	case *updated:
+	case *topicEvent:
 		if sub.cooling {
 			sub.dirty = true
 			return
@@ -119,48 +129,4 @@ func (sub *Subscription) pass() {
 		sub.timer.Reset(sub.system.limits.SubscriptionMinInterval)
 	}
 	sub.deliver(sub.topic)
-}
-
-// topics finds the subscriptions to a topic.
-type topics struct {
-	mu sync.RWMutex
-	by map[string]map[*Subscription]struct{}
-}
-
-func (t *topics) init() { t.by = make(map[string]map[*Subscription]struct{}) }
-
-func (t *topics) add(sub *Subscription) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	set := t.by[sub.topic]
-	if set == nil {
-		set = make(map[*Subscription]struct{})
-		t.by[sub.topic] = set
-	}
-	set[sub] = struct{}{}
-}
-
-func (t *topics) remove(sub *Subscription) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	set := t.by[sub.topic]
-	delete(set, sub)
-	if len(set) == 0 {
-		delete(t.by, sub.topic)
-	}
-}
-
-// Publish tells every subscription to a topic that it was updated, and gives
-// their number.
-func (s *System) Publish(topic string) int {
-	s.topics.mu.RLock()
-	list := make([]*Subscription, 0, len(s.topics.by[topic]))
-	for sub := range s.topics.by[topic] {
-		list = append(list, sub)
-	}
-	s.topics.mu.RUnlock()
-	for _, sub := range list {
-		sub.box.PostUserMessage(messageUpdated)
-	}
-	return len(list)
 }

@@ -50,9 +50,10 @@ type System struct {
 		session *Session // the session that is being spawned
 	}
 
-	sessions sessionTable
-	topics   topics
-	pool     requestPool
+	sessions  sessionTable
+	topics    topics
+	listeners sync.Map // *Listener
+	pool      requestPool
 
 	closed        atomic.Bool
 	inFlight      atomic.Int64
@@ -138,6 +139,7 @@ func (s *System) Shutdown() {
 	s.stopOnce.Do(func() {
 		close(s.stop)
 		s.sweeper.Wait()
+		s.StopListeners()
 		for _, session := range s.sessions.all() {
 			session.Close(ErrShutdown)
 		}

@@ -141,7 +141,13 @@ func AppendError(dst, id []byte, e *Error) []byte {
 	} else {
 		dst = appendHead(dst, id)
 	}
-	dst = append(dst, `,"error":{"code":`...)
+	dst = append(dst, `,"error":`...)
+	return append(e.AppendObject(dst), '}')
+}
+
+// AppendObject appends the error as the object that a response holds.
+func (e *Error) AppendObject(dst []byte) []byte {
+	dst = append(dst, `{"code":`...)
 	dst = strconv.AppendInt(dst, int64(e.Code), 10)
 	dst = append(dst, `,"message":`...)
 	dst = AppendString(dst, e.Message)
@@ -149,7 +155,7 @@ func AppendError(dst, id []byte, e *Error) []byte {
 		dst = append(dst, `,"data":`...)
 		dst = append(dst, e.Data...)
 	}
-	return append(dst, '}', '}')
+	return append(dst, '}')
 }
 
 // AppendRequest appends a request. params is a raw object, or nil for none.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mcpengine/mcpengine/actors"
@@ -24,6 +25,27 @@ type CapabilityError struct {
 // Error names the capability.
 func (e *CapabilityError) Error() string {
 	return "engine: the client did not declare the capability " + e.Capability
+}
+
+// wire gives the error that 2026-07-28 has for it; in a legacy session nobody
+// but the handler sees it, unless the handler passes it on.
+func (e *CapabilityError) wire() *codec.Error {
+	data := []byte(`{"requiredCapabilities":`)
+	parts := strings.Split(e.Capability, ".")
+	if name, ok := strings.CutPrefix(e.Capability, "extensions."); ok {
+		parts = []string{"extensions", name}
+	}
+	for _, part := range parts {
+		data = append(codec.AppendString(append(data, '{'), part), ':')
+	}
+	data = append(data, `{}`...)
+	for range parts {
+		data = append(data, '}')
+	}
+	return &codec.Error{
+		Code: codec.CodeMissingClientCapability, Message: "Missing required client capability: " + e.Capability,
+		Data: append(data, '}'),
+	}
 }
 
 // ErrNoSession means that a request to the client was made where there is no
@@ -125,6 +147,15 @@ func (s *Session) peerProgress(m *codec.Message) {
 // path in the capabilities object.
 func (n *negotiated) clientHas(path ...string) bool {
 	return codec.Member(n.capabilities, path...) != nil
+}
+
+// client gives what is known of the call's client: what its session settled, or
+// what the request itself declares.
+func (c *Call) client() *negotiated {
+	if c.session != nil {
+		return c.session.negotiated.Load()
+	}
+	return &negotiated{rev: c.rev, capabilities: c.message.ClientCapabilities}
 }
 
 // askClient sends a request that belongs to this call, on the stream of its

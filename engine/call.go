@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"math"
 	"runtime/debug"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcpengine/mcpengine/actors"
 	"github.com/mcpengine/mcpengine/codec"
@@ -24,11 +26,15 @@ type Call struct {
 
 	request    *actors.Request
 	generation uint32
+	leased     atomic.Pointer[actors.Request] // request, for other goroutines, once generation is set
 	stream     Stream
 	message    *codec.Message // borrowed until the handler returns
 	handler    Handler
 	name       string    // of the tool or prompt, the uri of the resource
 	task       *liveTask // whose work this is, or nil
+	rounds     *rounds   // of the stateless era, once the handler asks for them
+	resultType string    // of the stateless era; "" means complete
+	listens    bool      // it is a subscriptions/listen
 
 	// The handler's goroutine alone.
 	out    []byte // the response frame that is being made
@@ -99,7 +105,8 @@ func (c *Call) SetResult(raw json.RawMessage) { c.out = append(c.out[:c.result],
 // Progress reports progress under the token of the request. Nothing is sent
 // unless the peer asked for it, nor after the answer; a value that is not
 // greater than the last one is dropped, as the specification demands
-// increasing values. A total of 0 or less is left out.
+// increasing values, and so is one that is no finite number. A total of 0 or
+// less is left out.
 func (c *Call) Progress(ctx context.Context, progress, total float64) {
 	c.ProgressMessage(ctx, progress, total, "")
 }
@@ -107,7 +114,10 @@ func (c *Call) Progress(ctx context.Context, progress, total float64) {
 // ProgressMessage is Progress with words for people. They are sent from
 // 2025-03-26 on.
 func (c *Call) ProgressMessage(_ context.Context, progress, total float64, message string) {
-	if total <= 0 {
+	if math.IsNaN(progress) || math.IsInf(progress, 0) {
+		return
+	}
+	if total <= 0 || math.IsInf(total, 0) {
 		total = math.NaN()
 	}
 	if c.rev < Rev20250326 {
@@ -168,16 +178,32 @@ func (c *Call) End(r *actors.Request, generation uint32, cause error) {
 	go c.stream.Flush()
 }
 
-// run runs the handler and sees to the answer.
+// run runs the handler and sees to the answer, also where the handler ends its
+// goroutine.
 func (c *Call) run() {
 	out := takeBuffer()
 	c.out = codec.AppendResultHead(out.b, c.message.ID)
 	c.result = len(c.out)
-	reason, stack, err := c.protect()
+	var stack []byte
+	var err error
+	reason := any("runtime.Goexit was called")
+	defer func() { c.conclude(out, reason, stack, err) }()
+	reason, stack, err = c.protect()
+}
+
+// conclude answers when the handler is done: with its result, its error, or for
+// its panic.
+func (c *Call) conclude(out *buffer, reason any, stack []byte, err error) {
 	var fault *codec.Error
 	switch {
 	case reason != nil:
 		fault = codec.ErrInternal
+	case errors.Is(err, errInputRequired) && c.task == nil:
+		if err = c.setInputRequired(); err == nil {
+			fault = c.seal()
+		} else {
+			fault = c.engine.wireError(err)
+		}
 	case err != nil:
 		fault = c.engine.wireError(err)
 	default:
@@ -196,6 +222,9 @@ func (c *Call) run() {
 	}
 	c.ctx.end(context.Canceled, nil)
 	if reason != nil {
+		if stack == nil {
+			stack = debug.Stack()
+		}
 		c.engine.log.Error("handler panicked", "method", c.Method(), "name", c.name,
 			"panic", fmt.Sprint(reason), "stack", string(stack))
 		c.request.Fail(reason)
@@ -208,19 +237,12 @@ func (c *Call) run() {
 
 // protect runs the handler and keeps its panic.
 func (c *Call) protect() (reason any, stack []byte, err error) {
-	finished := false
 	defer func() {
-		if finished {
-			return
+		if reason = recover(); reason != nil {
+			stack = debug.Stack()
 		}
-		if reason = recover(); reason == nil {
-			reason = "runtime.Goexit was called"
-		}
-		stack = debug.Stack()
 	}()
-	err = c.handler(&c.ctx, c)
-	finished = true
-	return nil, nil, err
+	return nil, nil, c.handler(&c.ctx, c)
 }
 
 // seal closes the response frame around the result.
@@ -230,17 +252,72 @@ func (c *Call) seal() *codec.Error {
 		c.engine.log.Error("handler gave a result that is no JSON object", "method", c.Method(), "name", c.name)
 		return codec.ErrInternal
 	}
-	c.out = append(codec.CompactTail(c.out, c.result), '}')
+	c.out = codec.CompactTail(c.out, c.result)
+	if c.rev.IsModern() {
+		c.sealModern()
+	}
+	c.out = append(c.out, '}')
 	return nil
+}
+
+// sealModern adds what every result of the stateless era has: its type, and in
+// _meta who serves.
+func (c *Call) sealModern() {
+	result := c.out[c.result:]
+	typed, meta := false, []byte(nil)
+	codec.EachMember(result, func(name, value []byte) bool {
+		switch string(name) {
+		case "resultType":
+			typed = true
+		case "_meta":
+			meta = value
+		}
+		return true
+	})
+	if meta != nil {
+		whole := appendWithMeta(nil, result, c.engine.serverInfo)
+		c.out = append(c.out[:c.result], whole...)
+	} else {
+		c.out = c.out[:len(c.out)-1]
+		if len(result) > 2 {
+			c.out = append(c.out, ',')
+		}
+		c.out = append(append(append(c.out, `"_meta":{`...), c.engine.serverInfo...), '}', '}')
+	}
+	if typed {
+		return
+	}
+	kind := c.resultType
+	if kind == "" {
+		kind = "complete"
+	}
+	head := len(`"resultType":"",`) + len(kind)
+	c.out = slices.Grow(c.out, head)
+	n := len(c.out)
+	c.out = c.out[:n+head]
+	copy(c.out[c.result+1+head:], c.out[c.result+1:n])
+	put := append(c.out[:c.result+1], `"resultType":"`...)
+	put = append(put, kind...)
+	_ = append(put, '"', ',')
+}
+
+// cancel ends the call without an answer. It reports whether it was not
+// answered yet.
+func (c *Call) cancel() bool {
+	r := c.leased.Load()
+	return r != nil && r.EndLease(c.generation, actors.ErrCancelled)
 }
 
 // wireError maps an error to what the peer is told. Only a *codec.Error keeps
 // its words; of anything else the peer learns nothing.
 func (e *Engine) wireError(err error) *codec.Error {
 	var wire *codec.Error
+	var capability *CapabilityError
 	switch {
 	case errors.As(err, &wire):
 		return wire
+	case errors.As(err, &capability):
+		return capability.wire()
 	case errors.Is(err, context.DeadlineExceeded):
 		return codec.ErrTimeout
 	case errors.Is(err, actors.ErrOverloaded), errors.Is(err, actors.ErrTooManySubscriptions),

@@ -23,8 +23,9 @@ type entry struct {
 	template *templateMatcher // of a resource template
 	complete CompleteFunc     // of a resource template
 
-	taskSupport string  // of a tool: "", "optional" or "required"
-	prompt      *Prompt // of a prompt
+	taskSupport string        // of a tool: "", "optional" or "required"
+	headers     []paramHeader // of a tool
+	prompt      *Prompt       // of a prompt
 }
 
 // list is a snapshot of one kind of entries, in the order of registration.
@@ -38,10 +39,10 @@ type list struct {
 // pages are the answers to a list request in one revision, rendered when first
 // asked for.
 type pages struct {
-	once   sync.Once
-	first  []byte // result object of the first page
-	entry  [][]byte
-	member string
+	once  sync.Once
+	first []byte // result object of the first page
+	entry [][]byte
+	tail  []byte // the members after the list
 }
 
 // catalog is an immutable snapshot of all that is registered.
@@ -128,19 +129,17 @@ func wrap(h Handler, m []Middleware) Handler {
 }
 
 // page appends the result of a list request: the entries after the cursor.
-func (l *list) page(dst []byte, rev Revision, member string, size int, cursor []byte, present bool) ([]byte, error) {
-	if l.pages[rev] == nil {
-		dst = append(dst, `{"`...)
-		dst = append(dst, member...)
-		if present {
-			return nil, errCursor
-		}
-		return append(dst, `":[]}`...), nil
-	}
+func (l *list) page(dst []byte, rev Revision, member string, size int, cursor []byte, present bool, cache Cache) ([]byte, error) {
 	p := l.pages[rev]
+	if p == nil {
+		p = &pages{}
+	}
 	p.once.Do(func() {
 		for _, e := range l.entries {
 			p.entry = append(p.entry, e.append(nil, rev))
+		}
+		if rev.IsModern() {
+			p.tail = cache.appendTo(nil)
 		}
 		p.first = l.render(nil, p, member, 0, size)
 	})
@@ -174,6 +173,7 @@ func (l *list) render(dst []byte, p *pages, member string, from, size int) []byt
 		dst = appendCursor(dst, member, l.entries[to-1].seq)
 		dst = append(dst, '"')
 	}
+	dst = append(dst, p.tail...)
 	return append(dst, '}')
 }
 

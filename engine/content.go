@@ -86,7 +86,7 @@ func (i Image) appendTo(dst []byte, rev Revision) []byte {
 func (a Audio) appendTo(dst []byte, rev Revision) []byte {
 	if rev < Rev20250326 {
 		return Text{Text: "[audio of type " + a.MIMEType + ", " + strconv.Itoa(len(a.Data)) +
-			" bytes, which this protocol revision cannot carry]"}.appendTo(dst, rev)
+			" bytes, which this protocol revision cannot carry]", Annotations: a.Annotations}.appendTo(dst, rev)
 	}
 	return appendBinary(dst, "audio", a.Data, a.MIMEType, rev, a.Annotations, a.Meta)
 }

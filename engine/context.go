@@ -11,12 +11,14 @@ import (
 // revision a broken connection is no cancellation. It is never reused, so a
 // handler may keep it.
 type callContext struct {
-	base context.Context
+	base    context.Context
+	follows bool // the end of base ends it too: the stateless era
 
 	mu    sync.Mutex
 	err   error
 	cause error
 	done  chan struct{} // made when asked for
+	stop  func() bool   // ends the watch over base
 	after map[*func()]struct{}
 }
 
@@ -25,8 +27,9 @@ var _ context.Context = (*callContext)(nil)
 // Deadline gives none: a handler's time limit ends the context by itself.
 func (c *callContext) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// Value gives what the transport's context holds.
-func (c *callContext) Value(key any) any { return c.base.Value(key) }
+// Value gives what the transport's context holds, but for its end: package
+// context asks for that too, and would give its cause for this one's.
+func (c *callContext) Value(key any) any { return context.WithoutCancel(c.base).Value(key) }
 
 // Done is closed at the call's end.
 func (c *callContext) Done() <-chan struct{} {
@@ -38,13 +41,25 @@ func (c *callContext) Done() <-chan struct{} {
 			close(c.done)
 		}
 	}
+	c.watch()
 	return c.done
+}
+
+// watch has the end of base end this context. It costs something, and is done
+// only when somebody waits. c.mu is held.
+func (c *callContext) watch() {
+	if c.follows && c.stop == nil && c.err == nil {
+		c.stop = context.AfterFunc(c.base, func() { c.end(context.Canceled, context.Cause(c.base)) })
+	}
 }
 
 // Err is nil until the call's end.
 func (c *callContext) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.err == nil && c.follows {
+		return c.base.Err()
+	}
 	return c.err
 }
 
@@ -62,6 +77,7 @@ func (c *callContext) AfterFunc(f func()) (stop func() bool) {
 	}
 	key := &f
 	c.after[key] = struct{}{}
+	c.watch()
 	return func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -79,6 +95,9 @@ func (c *callContext) end(err, cause error) {
 		return
 	}
 	c.err, c.cause = err, cause
+	if c.stop != nil {
+		c.stop()
+	}
 	if c.done != nil {
 		close(c.done)
 	}

@@ -19,26 +19,27 @@ func (e *Engine) dispatch(ctx context.Context, s *Session, n *negotiated, m *cod
 		answer(m.ID, fault, stream)
 		return
 	}
-	c := &Call{
+	e.lease(&Call{
 		engine: e, session: s, rev: n.rev, stream: stream, message: m,
 		handler: handler, name: name, ctx: callContext{base: ctx},
-	}
-	var a *actors.Session
-	if s != nil {
-		a = s.actor
-	}
-	r, err := e.system.Lease(a, m.ID, c)
+	}, s.actor)
+}
+
+// lease runs a call as an actor, of a session or of none.
+func (e *Engine) lease(c *Call, a *actors.Session) {
+	r, err := e.system.Lease(a, c.message.ID, c)
 	if err != nil {
-		answer(m.ID, e.wireError(err), stream)
+		answer(c.message.ID, e.wireError(err), c.stream)
 		return
 	}
+	defer r.Release()
 	c.request, c.generation = r, r.Generation()
+	c.leased.Store(r)
 	if limit := e.options.HandlerTimeout; limit > 0 {
 		timer := time.AfterFunc(limit, func() { r.EndLease(c.generation, errHandlerTimeout) })
 		defer timer.Stop()
 	}
 	c.run()
-	r.Release()
 }
 
 var errHandlerTimeout = errors.New("engine: the handler's time limit has passed")
@@ -152,7 +153,8 @@ func (c *catalog) findContents(m *codec.Message, rev Revision) (Handler, string,
 // listing answers a list request from the catalog as it is now.
 func (c *Call) listing(l *list, member string) error {
 	m := c.message
-	out, err := l.page(c.out, c.rev, member, c.engine.options.PageSize, m.Cursor, m.CursorPresent)
+	out, err := l.page(c.out, c.rev, member, c.engine.options.PageSize, m.Cursor, m.CursorPresent,
+		c.engine.options.ListCache)
 	if err != nil {
 		return err
 	}
@@ -191,7 +193,7 @@ func handleUnsubscribe(_ context.Context, c *Call) error {
 	if c.message.URI == nil {
 		return errNoURI
 	}
-	c.session.actor.Unsubscribe(string(c.message.URI))
+	c.session.actor.Unsubscribe(topicResource + string(c.message.URI))
 	c.SetResult(emptyObject)
 	return nil
 }

@@ -41,16 +41,21 @@ type ElicitResult struct {
 // that did not declare the mode gives a *CapabilityError, with nothing sent. A
 // form's answer that does not fit the schema is an error.
 func (c *Call) Elicit(ctx context.Context, r *ElicitRequest) (*ElicitResult, error) {
-	if c.session == nil {
-		return nil, ErrNoSession
-	}
-	n := c.session.negotiated.Load()
+	n := c.client()
 	if err := n.mayElicit(r); err != nil {
 		return nil, err
 	}
 	params, err := r.params(n.rev)
 	if err != nil {
 		return nil, err
+	}
+	if c.session == nil {
+		var result *ElicitResult
+		err := c.input(r.Key, codec.MethodElicit, params, func(answer []byte) (err error) {
+			result, err = r.read(answer)
+			return err
+		})
+		return result, err
 	}
 	ask := c.askClient
 	if r.AsTask && n.clientHas("tasks", "requests", "elicitation", "create") {
@@ -164,7 +169,7 @@ func (e *urlNeeded) Error() string { return e.message }
 
 // wire gives the error for the call's peer.
 func (e *urlNeeded) wire(c *Call) error {
-	n := c.negotiated()
+	n := c.client()
 	if n == nil || n.rev != Rev20251125 || !n.clientHas("elicitation", "url") {
 		return errors.New(e.message)
 	}
@@ -180,12 +185,4 @@ func (e *urlNeeded) wire(c *Call) error {
 		data = append(data, params...)
 	}
 	return &codec.Error{Code: codec.CodeURLElicitationRequired, Message: e.message, Data: append(data, ']', '}')}
-}
-
-// negotiated gives what the call's session settled, or nil.
-func (c *Call) negotiated() *negotiated {
-	if c.session == nil {
-		return nil
-	}
-	return c.session.negotiated.Load()
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpengine/mcpengine/actors"
+	"github.com/mcpengine/mcpengine/codec"
 )
 
 // Engine serves sessions from a catalog. All its methods may be called at any
@@ -25,6 +26,9 @@ type Engine struct {
 
 	announcer announcer
 	tasks     *taskTable
+	seal      *sealer
+
+	serverInfo []byte // raw member of a result's _meta
 
 	compiled      atomic.Int64   // schemas
 	registrations atomic.Int64   // tools
@@ -33,6 +37,8 @@ type Engine struct {
 
 // New makes an engine. It holds about 3 MB, and Shutdown ends it. An empty name
 // or version of info becomes "mcpengine" or "0".
+//
+// It panics where options hold keys of a wrong length.
 func New(info Info, o *Options) *Engine {
 	if info.Name == "" {
 		info.Name = "mcpengine"
@@ -49,6 +55,12 @@ func New(info Info, o *Options) *Engine {
 			e.log.Debug("actor failed", "actor", who, "reason", fmt.Sprint(reason))
 		},
 	})
+	seal, err := newSealer(e.options.StateKeys)
+	if err != nil {
+		panic(err)
+	}
+	e.seal = seal
+	e.serverInfo = info.appendTo([]byte(`"`+codec.MetaServerInfo+`":`), newest)
 	e.announcer.engine = e
 	e.tasks = &taskTable{engine: e, store: e.options.Tasks, live: make(map[string]*liveTask)}
 	e.catalog.Store(&catalog{})
@@ -109,6 +121,7 @@ func (e *Engine) Stats() Stats {
 // ctx where requests had to be cut off.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.system.StopAdmitting()
+	e.system.StopListeners()
 	err := e.awaitIdle(ctx)
 	e.announcer.stop()
 	e.system.Shutdown()
@@ -157,7 +170,9 @@ func (e *Engine) Accepting() error {
 // ErrShuttingDown means that Shutdown was called.
 var ErrShuttingDown = errors.New("engine: shutting down")
 
-func (e *Engine) eachSession(f func(*Session)) {
+// EachSession calls f with every session that is open, in no particular order. f
+// must not block.
+func (e *Engine) EachSession(f func(*Session)) {
 	e.system.EachSession(func(a *actors.Session) {
 		if s, ok := a.Value.(*Session); ok {
 			f(s)

@@ -55,13 +55,19 @@ func (c *catalog) appendCapabilities(dst []byte, set capability, rev Revision) [
 	if rev < Rev20250326 {
 		set &^= capCompletions
 	}
+	tasks := rev.IsModern() && set&capTasks != 0
+	if rev.IsModern() {
+		set &^= capTasks
+	}
 	dst = set.appendTo(dst)
-	if len(c.extensions) > 0 {
+	if len(c.extensions) > 0 || tasks {
 		dst = append(dst, `,"extensions":{`...)
-		for i, id := range slices.Sorted(maps.Keys(c.extensions)) {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
+		start := len(dst)
+		if tasks {
+			dst = append(dst, `"`+extensionTasks+`":{}`...)
+		}
+		for _, id := range slices.Sorted(maps.Keys(c.extensions)) {
+			dst = appendComma(dst, start)
 			dst = append(codec.AppendString(dst, id), ':')
 			dst = append(dst, c.extensions[id]...)
 		}

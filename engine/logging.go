@@ -91,7 +91,12 @@ func (c *Call) Log(_ context.Context, level Level, logger string, data any) erro
 
 // logs reports whether the call's peer wants messages of a level.
 func (c *Call) logs(level Level) bool {
-	return c.session != nil && level >= c.session.Level()
+	if c.session != nil {
+		return level >= c.session.Level()
+	}
+	// In the stateless era nothing is said unless the request asks for it.
+	wanted, ok := parseLevel(c.message.MetaLogLevel)
+	return ok && level >= wanted
 }
 
 // Level gives the least severe level that the client wants.
@@ -117,7 +122,7 @@ func (e *Engine) Log(level Level, logger string, data any) error {
 		return err
 	}
 	frame := appendLog(nil, level, logger, raw)
-	e.eachSession(func(s *Session) {
+	e.EachSession(func(s *Session) {
 		if s.negotiated.Load() != nil && level >= s.Level() {
 			s.notify(frame)
 		}

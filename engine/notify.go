@@ -107,8 +107,9 @@ func (a *announcer) seen() (counts [listKinds]uint32) {
 // broadcast sends a list_changed notification to every session that was told
 // to expect it and began before the change.
 func (e *Engine) broadcast(kind listKind) {
+	e.system.Publish(listTopics[kind])
 	changes := e.announcer.changes[kind].Load()
-	e.eachSession(func(s *Session) {
+	e.EachSession(func(s *Session) {
 		n := s.negotiated.Load()
 		if n != nil && n.declared&listCapability[kind] != 0 && n.seen[kind] != changes {
 			s.notify(changedFrames[kind])

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -42,6 +43,20 @@ type Options struct {
 	// MaxPending is how many bytes of notifications a session keeps while no
 	// stream is open to send them on. Default 64 KiB.
 	MaxPending int
+	// LegacyOnly and ModernOnly leave one era out. The default is to serve
+	// both on one endpoint.
+	LegacyOnly, ModernOnly bool
+	// ListCache tells clients of 2026-07-28 how long they may keep lists and
+	// what server/discover says. Default: not at all.
+	ListCache Cache
+	// StateKeys seal what clients of 2026-07-28 keep between the rounds of a
+	// request: 32 bytes each, the first seals, all open. Replicas that share
+	// them can serve each other's rounds. Default: a random key of the process.
+	StateKeys [][]byte
+	// Principal tells who makes a request, from the context that the
+	// transport's middleware has filled. A client's sealed state is bound to
+	// it. Default: nobody in particular.
+	Principal func(ctx context.Context) string
 	// Tasks keeps the records of tasks. Default: NewMemoryTasks(0).
 	Tasks TaskStore
 	// OnRootsChanged is told when a client's roots have changed. It must not

@@ -8,11 +8,18 @@ import (
 	"strings"
 )
 
+// What may stand before a path in a text, and what a part of a path is made of.
+// Neither fits the path of a URL that names a host.
+const (
+	pathStart = "(^|file://|[\\s\"'`(\\[{<=,;:|])"
+	pathPart  = "[^\\s\"'`()\\[\\]{}<>=,;:|/\\\\]"
+)
+
 // What an error's text may hold that a model and its user must not see: paths
 // of the machine (the last part is kept) and traces of the stack.
 var (
-	unixPath    = regexp.MustCompile(`(^|[\s"'(\[=,;])/(?:[\w.@+~-]+/)+([\w.@+~-]*)`)
-	windowsPath = regexp.MustCompile(`(^|[\s"'(\[=,;])[A-Za-z]:\\(?:[^\\\s"']+\\)*([^\\\s"':]*)`)
+	unixPath    = regexp.MustCompile(pathStart + `/(?:` + pathPart + `+/)+(` + pathPart + `*)`)
+	windowsPath = regexp.MustCompile(pathStart + `[A-Za-z]:\\(?:[^\\\s"']+\\)*([^\\\s"':]*)`)
 	stackTrace  = regexp.MustCompile(`(?s)goroutine \d+ \[.*`)
 )
 

@@ -21,6 +21,8 @@ type Resource struct {
 	Annotations *Annotations
 	Icons       []Icon // from 2025-11-25 on
 	Meta        Meta
+	// Cache tells clients of 2026-07-28 how long they may keep the contents.
+	Cache Cache
 }
 
 // ResourceTemplate describes the resources whose URIs match an RFC 6570
@@ -34,6 +36,8 @@ type ResourceTemplate struct {
 	Annotations *Annotations
 	Icons       []Icon
 	Meta        Meta
+	// Cache tells clients of 2026-07-28 how long they may keep the contents.
+	Cache Cache
 	// Complete completes the variables' values, nil where that cannot be done.
 	Complete CompleteFunc
 }
@@ -61,7 +65,7 @@ func (e *Engine) AddResource(r Resource, h ResourceHandler) error {
 		append: func(dst []byte, rev Revision) []byte { return r.appendTo(dst, rev) },
 		bare: func(ctx context.Context, c *Call) error {
 			contents, err := h(ctx, c, r.URI)
-			return c.setContents(contents, err, r.URI, r.MIMEType)
+			return c.setContents(contents, err, r.URI, r.MIMEType, r.Cache)
 		},
 	}
 	e.change(listResources, func(c *catalog) bool { return c.put(&c.resources, item) })
@@ -91,7 +95,7 @@ func (e *Engine) AddResourceTemplate(t ResourceTemplate, h TemplateHandler) erro
 		append:   func(dst []byte, rev Revision) []byte { return t.appendTo(dst, rev) },
 		bare: func(ctx context.Context, c *Call) error {
 			contents, err := h(ctx, c, c.name, matcher.vars(c.name))
-			return c.setContents(contents, err, c.name, t.MIMEType)
+			return c.setContents(contents, err, c.name, t.MIMEType, t.Cache)
 		},
 	}
 	e.change(listResources, func(c *catalog) bool { return c.put(&c.templates, item) })
@@ -125,7 +129,7 @@ func (c *catalog) findResource(uri []byte) *entry {
 }
 
 // setContents renders the result of resources/read.
-func (c *Call) setContents(contents []ResourceContents, err error, uri, mime string) error {
+func (c *Call) setContents(contents []ResourceContents, err error, uri, mime string, cache Cache) error {
 	if errors.Is(err, ErrResourceNotFound) {
 		return notFound(c.rev, []byte(uri))
 	}
@@ -145,7 +149,11 @@ func (c *Call) setContents(contents []ResourceContents, err error, uri, mime str
 		}
 		dst = r.appendTo(dst, c.rev)
 	}
-	c.out = append(dst, ']', '}')
+	dst = append(dst, ']')
+	if c.rev.IsModern() {
+		dst = cache.appendTo(dst)
+	}
+	c.out = append(dst, '}')
 	return nil
 }
 
@@ -197,15 +205,15 @@ func appendDefinitionEnd(dst []byte, rev Revision, an *Annotations, icons []Icon
 
 // ResourceUpdated tells everybody who subscribed to a URI that it changed.
 // Updates that come in quick succession coalesce.
-func (e *Engine) ResourceUpdated(uri string) { e.system.Publish(uri) }
+func (e *Engine) ResourceUpdated(uri string) { e.system.Publish(topicResource + uri) }
 
 // subscribe begins a legacy subscription of a session.
 func (s *Session) subscribe(uri []byte) error {
 	if s.engine.catalog.Load().findResource(uri) == nil {
 		return notFound(s.Revision(), uri)
 	}
-	return s.actor.Subscribe(string(uri), func(uri string) {
-		params := codec.AppendString([]byte(`{"uri":`), uri)
+	return s.actor.Subscribe(topicResource+string(uri), func(topic string) {
+		params := codec.AppendString([]byte(`{"uri":`), topic[len(topicResource):])
 		s.notify(codec.AppendNotification(nil, codec.NotifyResourceUpdated, append(params, '}')))
 	})
 }

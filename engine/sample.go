@@ -139,16 +139,21 @@ func (r *SampleResult) ToolUses() []ToolUse {
 // not declare sampling, or what the request needs of it, gives a
 // *CapabilityError, with nothing sent.
 func (c *Call) Sample(ctx context.Context, r *SampleRequest) (*SampleResult, error) {
-	if c.session == nil {
-		return nil, ErrNoSession
-	}
-	n := c.session.negotiated.Load()
+	n := c.client()
 	if err := n.maySample(r); err != nil {
 		return nil, err
 	}
 	params, err := r.params(n.rev)
 	if err != nil {
 		return nil, err
+	}
+	if c.session == nil {
+		var result *SampleResult
+		err := c.input(r.Key, codec.MethodSample, params, func(answer []byte) (err error) {
+			result, err = readSample(answer)
+			return err
+		})
+		return result, err
 	}
 	ask := c.askClient
 	if r.AsTask && n.clientHas("tasks", "requests", "sampling", "createMessage") {
@@ -279,13 +284,19 @@ type Root struct {
 
 // Roots asks the client for its roots. A client that did not declare them gives
 // a *CapabilityError, with nothing sent.
-func (c *Call) Roots(ctx context.Context) ([]Root, error) {
-	n := c.negotiated()
-	if n == nil {
-		return nil, ErrNoSession
-	}
-	if !n.clientHas("roots") {
+func (c *Call) Roots(ctx context.Context) ([]Root, error) { return c.roots(ctx, "") }
+
+func (c *Call) roots(ctx context.Context, key string) ([]Root, error) {
+	if !c.client().clientHas("roots") {
 		return nil, &CapabilityError{"roots"}
+	}
+	if c.session == nil {
+		var roots []Root
+		err := c.input(key, codec.MethodRootsList, nil, func(answer []byte) (err error) {
+			roots, err = readRoots(answer)
+			return err
+		})
+		return roots, err
 	}
 	raw, err := c.askClient(ctx, codec.MethodRootsList, nil, 0)
 	if err != nil {

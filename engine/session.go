@@ -230,6 +230,10 @@ var (
 
 // request handles a request of the legacy era.
 func (s *Session) request(ctx context.Context, m *codec.Message, stream Stream) {
+	if s.engine.options.ModernOnly {
+		answer(m.ID, s.engine.unsupported(m.Version), stream)
+		return
+	}
 	switch string(m.Method) {
 	case codec.MethodInitialize:
 		s.initialize(m, stream)

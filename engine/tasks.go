@@ -37,24 +37,29 @@ type taskTable struct {
 type liveTask struct {
 	table   *taskTable
 	id      string
-	session *Session
+	session *Session // nil in the stateless era
 	call    *Call
 	message codec.Message // of the request, over a frame of its own
 	done    chan struct{} // closed when the record is final
 	timer   *time.Timer   // of its ttl
 
-	mu     sync.Mutex // guards waiter
-	waiter *Call      // a tasks/result that waits
+	mu     sync.Mutex            // guards what follows
+	waiter *Call                 // a tasks/result that waits
+	inputs map[string]*taskInput // what the task waits for, by key
+	keys   map[string]int        // how often a key was used
 }
 
 // taskRoute gives the handler of a tools/call with regard to its task member.
 func (e *entry) taskRoute(m *codec.Message, rev Revision, declared capability) (Handler, *codec.Error) {
-	if rev != Rev20251125 || declared&capTasks == 0 {
+	switch {
+	case rev.IsModern():
+		return e.modernTaskRoute(), nil
+	case rev != Rev20251125 || declared&capTasks == 0:
 		return e.wrapped, nil
 	}
 	wanted := codec.IsObject(m.Task)
 	switch {
-	case wanted && e.taskSupport == "":
+	case wanted && e.taskSupport != "optional" && e.taskSupport != "required":
 		return nil, codec.NewError(codec.CodeMethodNotFound, "Method not found: this tool does not run as a task")
 	case !wanted && e.taskSupport == "required":
 		return nil, codec.NewError(codec.CodeMethodNotFound, "Method not found: this tool runs only as a task")
@@ -73,15 +78,26 @@ func (t *taskTable) create(c *Call, handler Handler) error {
 		}
 		ttl = min(time.Duration(min(ms, maxTaskTTL.Milliseconds()))*time.Millisecond, maxTaskTTL)
 	}
+	record, err := t.start(c, handler, c.session.Key(), ttl)
+	if err != nil {
+		return err
+	}
+	c.out = append(c.out[:c.result], `{"task":`...)
+	c.out = append(record.appendTo(c.out), '}')
+	return nil
+}
+
+// start begins a task that runs a handler on the request of a call.
+func (t *taskTable) start(c *Call, handler Handler, owner string, ttl time.Duration) (*Task, error) {
 	now := time.Now()
 	record := &Task{
-		ID: rand.Text(), Owner: c.session.Key(), Status: TaskWorking,
+		ID: rand.Text(), Owner: owner, Status: TaskWorking,
 		Created: now, Updated: now, TTL: ttl, PollInterval: taskPollInterval,
 	}
 	live := &liveTask{table: t, id: record.ID, session: c.session, done: make(chan struct{})}
 	frame := codec.AppendRequest(nil, codec.AppendString(nil, record.ID), codec.MethodToolsCall, c.message.Params)
 	if err := codec.Decode(frame, &live.message); err != nil {
-		return err
+		return nil, err
 	}
 	live.call = &Call{
 		engine: t.engine, session: c.session, rev: c.rev, stream: taskStream{live}, message: &live.message,
@@ -89,7 +105,7 @@ func (t *taskTable) create(c *Call, handler Handler) error {
 	}
 	request, err := t.engine.system.Lease(nil, live.message.ID, live.call)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	live.call.request, live.call.generation = request, request.Generation()
 	t.mu.Lock()
@@ -101,14 +117,12 @@ func (t *taskTable) create(c *Call, handler Handler) error {
 	if err != nil {
 		request.Release()
 		if errors.Is(err, ErrTasksFull) {
-			return codec.ErrOverloaded
+			err = codec.ErrOverloaded
 		}
-		return err
+		return nil, err
 	}
 	t.engine.working.Go(live.run)
-	c.out = append(c.out[:c.result], `{"task":`...)
-	c.out = append(record.appendTo(c.out), '}')
-	return nil
+	return record, nil
 }
 
 // run runs the handler to its end.
@@ -134,7 +148,9 @@ func (l *liveTask) finish(status TaskStatus, message string, result json.RawMess
 		return false
 	}
 	delete(t.live, l.id)
-	record := l.rewrite(func(r *Task) { r.Status, r.Message, r.Result, r.Error = status, message, result, fault })
+	record := l.rewrite(func(r *Task) {
+		r.Status, r.Message, r.Result, r.Error, r.Inputs = status, message, result, fault, nil
+	})
 	close(l.done)
 	t.mu.Unlock()
 	l.announce(record)
@@ -143,13 +159,18 @@ func (l *liveTask) finish(status TaskStatus, message string, result json.RawMess
 
 // setStatus changes the status of a task that is not final.
 func (l *liveTask) setStatus(status TaskStatus) {
+	l.update(func(r *Task) { r.Status = status })
+}
+
+// update changes the record of a task that is not final.
+func (l *liveTask) update(change func(*Task)) {
 	t := l.table
 	t.mu.Lock()
 	if t.live[l.id] != l {
 		t.mu.Unlock()
 		return
 	}
-	record := l.rewrite(func(r *Task) { r.Status = status })
+	record := l.rewrite(change)
 	t.mu.Unlock()
 	l.announce(record)
 }
@@ -171,7 +192,11 @@ func (l *liveTask) rewrite(change func(*Task)) *Task {
 
 // announce tells the client the new status.
 func (l *liveTask) announce(record *Task) {
-	if record != nil {
+	switch {
+	case record == nil:
+	case l.session == nil:
+		l.table.engine.system.Publish(topicTask + l.id)
+	default:
 		l.session.notify(codec.AppendNotification(nil, codec.NotifyTaskStatus, record.appendTo(nil)))
 	}
 }
@@ -203,7 +228,9 @@ func (s taskStream) Send(frame []byte) error {
 	if waiter != nil && waiter.emit(frame) == nil {
 		return nil
 	}
-	l.session.notify(clone(frame))
+	if l.session != nil {
+		l.session.notify(clone(frame))
+	}
 	return nil
 }
 
@@ -221,7 +248,7 @@ func (s taskStream) Finish(frame []byte, _ int) {
 		code, _ := codec.Int(m.Error, "code")
 		fault := &codec.Error{Code: int(code), Message: codec.Text(m.Error, "message"), Data: codec.Member(m.Error, "data")}
 		s.task.finish(TaskFailed, fault.Message, nil, fault)
-	case codec.Bool(m.Result, "isError"):
+	case codec.Bool(m.Result, "isError") && s.task.session != nil:
 		s.task.finish(TaskFailed, "the tool failed", m.Result, nil)
 	default:
 		s.task.finish(TaskCompleted, "", m.Result, nil)
@@ -230,13 +257,21 @@ func (s taskStream) Finish(frame []byte, _ int) {
 
 func (s taskStream) Flush() {}
 
-// find gives a record that the session may see.
+// owner gives whose tasks a call may see.
+func (c *Call) owner() string {
+	if c.session != nil {
+		return c.session.Key()
+	}
+	return "principal:" + c.principal()
+}
+
+// find gives a record that the caller may see.
 func (t *taskTable) find(c *Call) (*Task, error) {
 	if c.message.TaskID == nil {
 		return nil, codec.NewError(codec.CodeInvalidParams, `Invalid params: "taskId" must be a string`)
 	}
 	record, err := t.store.Get(string(c.message.TaskID))
-	if errors.Is(err, ErrNoTask) || err == nil && record.Owner != c.session.Key() {
+	if errors.Is(err, ErrNoTask) || err == nil && record.Owner != c.owner() {
 		return nil, errNoTask
 	}
 	return record, err

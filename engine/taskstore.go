@@ -39,6 +39,7 @@ type Task struct {
 	PollInterval time.Duration
 	Result       json.RawMessage // the result of the request, once there is one
 	Error        *codec.Error    // or its error
+	Inputs       json.RawMessage // what it waits for, an inputRequests object (2026-07-28)
 }
 
 // TaskStore keeps the records of tasks. Its methods may be called at once from

@@ -25,7 +25,9 @@ type Tool struct {
 	Icons        []Icon           // from 2025-11-25 on
 	Meta         Meta             // from 2025-06-18 on
 	// TaskSupport tells whether a call may go on as a task, which is answered
-	// later: "" never, "optional" or "required" (2025-11-25).
+	// later: "" never; "optional" or "required" where the client asks for it
+	// (2025-11-25) or can take it (the tasks extension of 2026-07-28);
+	// "handler" where the handler decides, with Call.RunAsTask (2026-07-28).
 	TaskSupport string
 }
 
@@ -137,6 +139,10 @@ func (e *Engine) addTool(t Tool, in validator, outSchema json.RawMessage, h Hand
 	if err := checkTool(&t); err != nil {
 		return e.refuse(t.Name, err)
 	}
+	headers, err := paramHeaders(t.InputSchema)
+	if err != nil {
+		return e.refuse(t.Name, err)
+	}
 	if outSchema != nil {
 		out, err := compileSchema(outSchema)
 		if err != nil {
@@ -149,6 +155,7 @@ func (e *Engine) addTool(t Tool, in validator, outSchema json.RawMessage, h Hand
 	item := &entry{
 		name:        t.Name,
 		taskSupport: t.TaskSupport,
+		headers:     headers,
 		bare:        toolHandler(in, h),
 		append:      func(dst []byte, rev Revision) []byte { return t.appendTo(dst, rev) },
 	}
@@ -179,9 +186,9 @@ func checkTool(t *Tool) error {
 		}
 	}
 	switch t.TaskSupport {
-	case "", "optional", "required":
+	case "", "optional", "required", "handler":
 	default:
-		return fmt.Errorf(`TaskSupport is "", "optional" or "required", and not %q`, t.TaskSupport)
+		return fmt.Errorf(`TaskSupport is "", "optional", "required" or "handler", and not %q`, t.TaskSupport)
 	}
 	if t.Meta != nil && !(codec.Valid(t.Meta) && codec.IsObject(t.Meta)) {
 		return errors.New("meta is no JSON object")

@@ -33,7 +33,10 @@ func toolHandler(v validator, h Handler) Handler {
 		if page := (*urlNeeded)(nil); errors.As(err, &page) {
 			err = page.wire(c)
 		}
-		if wire := (*codec.Error)(nil); errors.As(err, &wire) {
+		if wire := (*codec.Error)(nil); errors.As(err, &wire) || errors.Is(err, errInputRequired) {
+			return err
+		}
+		if missing := (*CapabilityError)(nil); errors.As(err, &missing) && c.rev.IsModern() {
 			return err
 		}
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {

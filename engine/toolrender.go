@@ -26,7 +26,7 @@ func (t *Tool) appendTo(dst []byte, rev Revision) []byte {
 	if rev >= Rev20251125 {
 		dst = appendIcons(dst, t.Icons)
 	}
-	if rev == Rev20251125 && t.TaskSupport != "" {
+	if rev == Rev20251125 && (t.TaskSupport == "optional" || t.TaskSupport == "required") {
 		dst = append(dst, `,"execution":{"taskSupport":"`...)
 		dst = append(append(dst, t.TaskSupport...), `"}`...)
 	}

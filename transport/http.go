@@ -5,8 +5,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"strconv"
-	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 const (
 	headerSession = "Mcp-Session-Id"
 	headerVersion = "Mcp-Protocol-Version"
+	// headerLastEvent names the event after which a stream is resumed.
+	headerLastEvent = "Last-Event-Id"
 )
 
 // codeSessionNotFound is the code that implementations of the legacy revisions
@@ -32,6 +35,9 @@ type HTTPHandler struct {
 	guard   *guard
 	streams atomic.Int64 // open event streams
 	read    atomic.Int64 // bytes of bodies
+
+	numbers atomic.Uint64 // of the last stream whose events are kept
+	kept    sync.Map      // session key to *sessionStreams
 }
 
 var _ http.Handler = (*HTTPHandler)(nil)
@@ -49,11 +55,18 @@ func NewHTTPHandler(e *engine.Engine, o *HTTPOptions) *HTTPHandler {
 type HTTPStats struct {
 	Streams       int   // open event streams
 	BodyBytesRead int64 // bytes taken from bodies
+	// ReplayBytes is what is kept for replay in the session that has the most,
+	// or 0 where the store does not tell: MemoryEvents does.
+	ReplayBytes int
 }
 
 // Stats gives a snapshot.
 func (h *HTTPHandler) Stats() HTTPStats {
-	return HTTPStats{Streams: int(h.streams.Load()), BodyBytesRead: h.read.Load()}
+	stats := HTTPStats{Streams: int(h.streams.Load()), BodyBytesRead: h.read.Load()}
+	if sized, ok := h.options.Events.(interface{ LargestSession() int }); ok {
+		stats.ReplayBytes = sized.LargestSession()
+	}
+	return stats
 }
 
 // ServeHTTP serves one request.
@@ -127,11 +140,19 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request) {
 		p.refuse(http.StatusBadRequest, h.engine.WireError(fault))
 		return
 	}
+	if version := r.Header.Get(headerVersion); p.message.MetaVersionPresent || !isLegacyVersion(version) {
+		h.modern(p, r, version)
+		return
+	}
 	session, ok := h.sessionOf(p, r)
 	if !ok {
 		return
 	}
 	if p.message.Kind == codec.KindRequest {
+		if kept := h.streamsOf(session); kept != nil && events {
+			h.postResumable(p, r, session, kept, false)
+			return
+		}
 		p.arm()
 		session.Receive(r.Context(), &p.message, nil, p)
 		return
@@ -141,8 +162,46 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
+// isLegacyVersion reports whether a version header is missing, or names a
+// revision with sessions.
+func isLegacyVersion(version string) bool {
+	rev := engine.ParseRevision(version)
+	return version == "" || rev != 0 && !rev.IsModern()
+}
+
+// modern serves a message of the stateless era.
+func (h *HTTPHandler) modern(p *post, r *http.Request, version string) {
+	p.modern = true
+	switch p.message.Kind {
+	case codec.KindRequest:
+		if !p.events && string(p.message.Method) == codec.MethodListen {
+			p.refuse(http.StatusNotAcceptable, codec.NewError(codec.CodeInvalidRequest,
+				"Not Acceptable: a subscription needs text/event-stream"))
+			return
+		}
+		p.arm()
+		h.engine.ReceiveModern(r.Context(), nil, &p.message, r.Header, p)
+	case codec.KindNotification:
+		if !engine.ParseRevision(version).IsModern() {
+			p.refuse(http.StatusBadRequest, h.engine.Unsupported([]byte(version)))
+			return
+		}
+		// Nothing can be cancelled so: over HTTP the end of the request's
+		// connection is its cancellation, and its id is nobody else's.
+		p.w.WriteHeader(http.StatusAccepted)
+	default:
+		p.refuse(http.StatusBadRequest, codec.NewError(codec.CodeInvalidRequest,
+			"Invalid Request: in this revision a server asks nothing, and takes no responses"))
+	}
+}
+
 // batch serves a POST whose body is an array.
 func (h *HTTPHandler) batch(p *post, r *http.Request) {
+	if !isLegacyVersion(r.Header.Get(headerVersion)) {
+		fault := codec.Decode(p.body, &p.message)
+		p.refuse(http.StatusBadRequest, h.engine.WireError(fault))
+		return
+	}
 	session, ok := h.sessionOf(p, r)
 	if !ok {
 		return
@@ -152,20 +211,22 @@ func (h *HTTPHandler) batch(p *post, r *http.Request) {
 		p.refuse(http.StatusBadRequest, h.engine.WireError(fault))
 		return
 	}
+	if kept := h.streamsOf(session); kept != nil && p.events {
+		h.postResumable(p, r, session, kept, true)
+		return
+	}
 	p.arm()
 	if !session.ReceiveBatch(r.Context(), p.body, p) {
-		p.w.WriteHeader(http.StatusAccepted)
+		p.accept()
 	}
 }
 
 // sessionOf finds the session that a POST belongs to, or opens one for an
 // initialize. It reports false when the request is answered.
 func (h *HTTPHandler) sessionOf(p *post, r *http.Request) (*engine.Session, bool) {
-	if version := r.Header.Get(headerVersion); version != "" {
-		if rev := engine.ParseRevision(version); rev == 0 || rev.IsModern() {
-			p.refuse(http.StatusBadRequest, unsupportedVersion(version))
-			return nil, false
-		}
+	if h.engine.ModernOnly() {
+		p.refuse(http.StatusBadRequest, h.engine.Unsupported(p.message.Version))
+		return nil, false
 	}
 	m := &p.message
 	key := r.Header.Get(headerSession)
@@ -191,7 +252,11 @@ func (h *HTTPHandler) open(p *post) (*engine.Session, bool) {
 		return nil, false
 	}
 	key := rand.Text()
-	session, err := h.engine.OpenSession(key, nil)
+	var onClose func(error)
+	if h.options.Events != nil {
+		onClose = func(error) { h.forgetSession(key) }
+	}
+	session, err := h.engine.OpenSession(key, onClose)
 	if err != nil {
 		p.w.Header().Set("Retry-After", "1")
 		p.refuse(http.StatusServiceUnavailable, h.engine.WireError(err))
@@ -199,13 +264,6 @@ func (h *HTTPHandler) open(p *post) (*engine.Session, bool) {
 	}
 	p.w.Header()[headerSession] = []string{key}
 	return session, true
-}
-
-func unsupportedVersion(version string) *codec.Error {
-	data := codec.AppendString([]byte(`{"supported":["2024-11-05","2025-03-26","2025-06-18","2025-11-25"],"requested":`), version)
-	return &codec.Error{
-		Code: codec.CodeInvalidRequest, Message: "Bad Request: unsupported MCP-Protocol-Version", Data: append(data, '}'),
-	}
 }
 
 // delete serves a DELETE: the client ends its session.
@@ -275,9 +333,12 @@ func (h *HTTPHandler) readBody(p *post, w http.ResponseWriter, r *http.Request) 
 		return true
 	case errors.Is(err, errTooLarge):
 		tooLarge(w, limit)
-	default:
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
 		refuse(w, http.StatusRequestTimeout, codec.CodeInvalidRequest, "Request Timeout: the body did not arrive")
+	default:
+		w.Header().Set("Connection", "close")
+		refuse(w, http.StatusBadRequest, codec.CodeInvalidRequest, "Bad Request: the body is cut off or malformed")
 	}
 	return false
 }
@@ -315,11 +376,6 @@ func readAll(buf []byte, r io.Reader, limit int) ([]byte, error) {
 
 // isEventStream reports whether a client takes an event stream.
 func isEventStream(r *http.Request) bool {
-	for _, v := range r.Header["Accept"] {
-		if strings.Contains(v, "*/*") {
-			return true
-		}
-	}
 	_, events := accepts(r.Header["Accept"])
 	return events && len(r.Header["Accept"]) > 0
 }

@@ -2,81 +2,13 @@ package transport
 
 import (
 	"net/http"
-	"sync"
-	"time"
 
 	"github.com/mcpengine/mcpengine/codec"
 	"github.com/mcpengine/mcpengine/engine"
 )
 
-// eventStream is the stream of a GET: what the server has to say that belongs
-// to no request. The goroutine of the GET is its one writer.
-type eventStream struct {
-	max   int
-	ready chan struct{} // capacity 1: something was queued, or the end
-
-	mu    sync.Mutex // guards what follows; never held while writing
-	queue []byte
-	spare []byte
-	ended bool
-}
-
-func newEventStream(max int) *eventStream {
-	return &eventStream{max: max, ready: make(chan struct{}, 1)}
-}
-
-// Send queues a frame, or drops it where the peer is too far behind.
-func (s *eventStream) Send(frame []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.ended:
-		return engine.ErrStreamClosed
-	case len(s.queue)+len(frame) > s.max:
-		return engine.ErrStreamFull
-	}
-	s.queue = appendEvent(s.queue, frame)
-	return nil
-}
-
-// Finish ends the stream.
-func (s *eventStream) Finish(frame []byte, _ int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if frame != nil && !s.ended {
-		s.queue = appendEvent(s.queue, frame)
-	}
-	s.ended = true
-}
-
-// Flush wakes the writer.
-func (s *eventStream) Flush() {
-	select {
-	case s.ready <- struct{}{}:
-	default:
-	}
-}
-
-// take gives what is queued, and whether the stream has ended.
-func (s *eventStream) take() (out []byte, ended bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out, s.queue, s.spare = s.queue, s.spare, nil
-	return out, s.ended
-}
-
-// recycle gives a buffer back that was taken.
-func (s *eventStream) recycle(out []byte) {
-	if cap(out) > 4<<10 {
-		return
-	}
-	s.mu.Lock()
-	s.spare = out[:0]
-	s.mu.Unlock()
-}
-
-// get serves a GET: it opens the session's event stream and takes over from one
-// that is open.
+// get serves a GET: it opens the session's event stream, which takes over from
+// one that is open, or goes on with the stream that Last-Event-ID names.
 func (h *HTTPHandler) get(w http.ResponseWriter, r *http.Request) {
 	if !isEventStream(r) {
 		refuse(w, http.StatusNotAcceptable, codec.CodeInvalidRequest, "Not Acceptable: Accept must name text/event-stream")
@@ -86,57 +18,46 @@ func (h *HTTPHandler) get(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	h.streams.Add(1)
-	defer h.streams.Add(-1)
 	release := session.Hold()
 	defer release()
-
-	eventHeader(w.Header())
-	w.WriteHeader(http.StatusOK)
-	stream := newEventStream(h.options.MaxQueueBytes)
-	out := eventWriter{w: w, control: http.NewResponseController(w), timeout: h.options.WriteTimeout}
-	defer func() { _ = out.control.SetWriteDeadline(time.Time{}) }()
-	if out.write(nil) != nil {
+	kept := h.streamsOf(session)
+	if id := r.Header.Get(headerLastEvent); id != "" && kept != nil {
+		h.resume(w, r, session, kept, id)
 		return
 	}
-	session.Attach(stream)
-	defer session.Detach(stream)
-	keep := time.NewTicker(h.options.KeepAlive)
-	defer keep.Stop()
-	for {
-		select {
-		case <-r.Context().Done():
-			return
-		case <-session.Done():
-			stream.Finish(nil, 0)
-		case <-keep.C:
-			if out.write([]byte(keepAlive)) != nil {
-				return
-			}
-			continue
-		case <-stream.ready:
-		}
-		queued, ended := stream.take()
-		if len(queued) > 0 && out.write(queued) != nil || ended {
-			return
-		}
-		stream.recycle(queued)
+
+	s := h.newStream(session, kept)
+	s.notices = true
+	l := newLink(s)
+	out := h.newEventWriter(w)
+	defer out.close()
+	l.begin()
+	if !out.deliver(l.take()) {
+		s.conclude(true)
+		return
 	}
+	takeOver(session, l)
+	defer session.Detach(l)
+	h.carry(r, l, out, h.options.KeepAlive, session.Done())
 }
 
-// eventWriter writes to an event stream with a deadline for each write.
-type eventWriter struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	timeout time.Duration
-}
-
-func (o *eventWriter) write(b []byte) error {
-	_ = o.control.SetWriteDeadline(time.Now().Add(o.timeout))
-	if len(b) > 0 {
-		if _, err := o.w.Write(b); err != nil {
-			return err
+// takeOver makes a link that of its stream, and the stream, where that is what
+// it is for, the one for what belongs to no request. It gives what attach does.
+func takeOver(session *engine.Session, l *link) (from uint64, live bool) {
+	s := l.stream
+	if s.kept != nil {
+		s.kept.taking.Lock()
+		defer s.kept.taking.Unlock()
+	}
+	from, live = s.attach(l)
+	if !live || !s.notices {
+		return from, live
+	}
+	session.Attach(l)
+	if s.kept != nil {
+		if before := s.kept.noticed(s); before != nil && before != s {
+			before.conclude(true)
 		}
 	}
-	return o.control.Flush()
+	return from, live
 }

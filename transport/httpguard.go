@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"net"
 	"net/http"
 	"net/url"
@@ -87,29 +88,48 @@ func hostName(host string) string {
 }
 
 // accepts tells which of the two media types an Accept header allows. None at
-// all allows both.
+// all allows both. What is named exactly goes before a wildcard, and a weight of
+// zero forbids.
 func accepts(values []string) (json, events bool) {
 	if len(values) == 0 {
 		return true, true
 	}
+	var exact, subtype [2]int // of JSON and of events: 1 allowed, -1 forbidden
+	var anything int
 	for _, value := range values {
 		for part := range strings.SplitSeq(value, ",") {
 			kind, parameters, _ := strings.Cut(part, ";")
-			if q := strings.ReplaceAll(parameters, " ", ""); strings.HasPrefix(q, "q=0") &&
-				strings.Trim(q[2:], "0.") == "" {
-				continue
-			}
+			says := weight(parameters)
 			switch strings.ToLower(strings.TrimSpace(kind)) {
-			case "application/json", "application/*":
-				json = true
-			case "text/event-stream", "text/*":
-				events = true
+			case "application/json":
+				exact[0] = says
+			case "text/event-stream":
+				exact[1] = says
+			case "application/*":
+				subtype[0] = says
+			case "text/*":
+				subtype[1] = says
 			case "*/*":
-				json, events = true, true
+				anything = says
 			}
 		}
 	}
-	return json, events
+	return cmp.Or(exact[0], subtype[0], anything) > 0, cmp.Or(exact[1], subtype[1], anything) > 0
+}
+
+// weight gives -1 where the parameters of a media range hold a weight of zero,
+// else 1.
+func weight(parameters string) int {
+	for parameters != "" {
+		var parameter string
+		parameter, parameters, _ = strings.Cut(parameters, ";")
+		name, value, _ := strings.Cut(parameter, "=")
+		value = strings.TrimSpace(value)
+		if strings.EqualFold(strings.TrimSpace(name), "q") && value != "" && strings.Trim(value, "0.") == "" {
+			return -1
+		}
+	}
+	return 1
 }
 
 // isJSON reports whether a Content-Type header names JSON.

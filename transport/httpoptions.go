@@ -35,6 +35,15 @@ type HTTPOptions struct {
 	// MaxQueueBytes is how much waits for a peer that does not read its
 	// event stream; what comes beyond is dropped. Default 1 MiB.
 	MaxQueueBytes int
+	// Events makes event streams resumable from 2025-03-26 on: events get
+	// ids, and a client whose connection broke gets with Last-Event-ID what
+	// it missed. It also lets a handler close the connection of its call
+	// (engine.Call.CloseStream, 2025-11-25). Each request then has a goroutine
+	// of its own. NewMemoryEvents makes a store. Default: none.
+	Events EventStore
+	// Retry is how long clients of 2025-11-25 are told to wait before they
+	// come back to a stream. Default 1 s.
+	Retry time.Duration
 }
 
 func (o *HTTPOptions) withDefaults() HTTPOptions {
@@ -56,6 +65,7 @@ func (o *HTTPOptions) withDefaults() HTTPOptions {
 		{&c.CommitDelay, 500 * time.Millisecond},
 		{&c.KeepAlive, 15 * time.Second},
 		{&c.WriteTimeout, 30 * time.Second},
+		{&c.Retry, time.Second},
 	} {
 		if *d.v <= 0 {
 			*d.v = d.otherwise

@@ -21,6 +21,7 @@ type post struct {
 	expired bool        // the timer could not be stopped: not to be reused
 
 	json, events bool // what the client takes
+	modern       bool // the stateless era, which pairs errors with statuses
 
 	mu      sync.Mutex // guards what follows; never held while writing
 	idle    sync.Cond  // nobody writes
@@ -56,8 +57,9 @@ func takePost(h *HTTPHandler, w http.ResponseWriter, json, events bool) *post {
 	p.mu.Lock()
 	p.handler, p.w, p.json, p.events = h, w, json, events
 	p.form, p.status, p.started, p.ended, p.slow, p.failed = replyNone, http.StatusOK, false, false, false, false
-	p.deadline = false
+	p.deadline, p.modern = false, false
 	p.queue = p.queue[:0]
+	p.message.Reset() // not every request is decoded
 	p.mu.Unlock()
 	return p
 }
@@ -65,6 +67,8 @@ func takePost(h *HTTPHandler, w http.ResponseWriter, json, events bool) *post {
 // arm begins the time after which the reply becomes an event stream. It is
 // called when the request goes to the engine.
 func (p *post) arm() {
+	p.mu.Lock() // tick may come at once and look at the timer
+	defer p.mu.Unlock()
 	switch {
 	case !p.events:
 	case p.timer == nil:
@@ -95,7 +99,7 @@ func (p *post) give() {
 		_ = http.NewResponseController(p.w).SetWriteDeadline(time.Time{})
 	}
 	p.w, p.handler = nil, nil
-	reuse := !p.expired && cap(p.body) <= maxKeptBuffer && cap(p.queue) <= maxKeptBuffer
+	reuse := !p.expired && max(cap(p.body), cap(p.queue), cap(p.spare)) <= maxKeptBuffer
 	p.mu.Unlock()
 	if reuse {
 		posts.Put(p)
@@ -144,14 +148,43 @@ func (p *post) Finish(frame []byte, code int) {
 	case frame != nil:
 		p.form = replyJSON
 		p.queue = append(p.queue, frame...)
-		if code == codec.CodeOverloaded {
-			p.status = http.StatusServiceUnavailable
-		}
+		p.status = statusOf(code, p.modern)
 	case p.events:
 		p.form = replyEvents
 	default:
 		p.form, p.status = replyJSON, http.StatusAccepted
 	}
+}
+
+// accept ends a reply that has nothing to say, unless it is an event stream
+// already.
+func (p *post) accept() {
+	p.mu.Lock()
+	if p.form == replyNone {
+		p.form, p.status = replyJSON, http.StatusAccepted
+	}
+	p.ended = true
+	p.mu.Unlock()
+	p.Flush()
+}
+
+// statusOf gives the HTTP status that goes with a JSON-RPC error. The legacy
+// revisions leave it open.
+func statusOf(code int, modern bool) int {
+	if code == codec.CodeOverloaded {
+		return http.StatusServiceUnavailable
+	}
+	if !modern {
+		return http.StatusOK
+	}
+	switch code {
+	case codec.CodeMethodNotFound:
+		return http.StatusNotFound
+	case codec.CodeInvalidRequest, codec.CodeInvalidParams, codec.CodeHeaderMismatch,
+		codec.CodeMissingClientCapability, codec.CodeUnsupportedProtocol:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
 }
 
 // Flush writes what is queued, unless somebody does.
@@ -174,7 +207,7 @@ func (p *post) write() {
 	out, first, events := p.queue, !p.started, p.form == replyEvents
 	p.queue, p.spare = p.spare[:0], nil
 	p.started = true
-	extend := p.slow || events
+	extend := p.slow || events || len(out) > largeReply
 	p.deadline = p.deadline || extend
 	p.mu.Unlock()
 	var err error
@@ -201,20 +234,34 @@ func (p *post) write() {
 	}
 }
 
+// largeReply is from how many bytes on a reply may have to wait for a peer that
+// does not read; smaller ones find room in the socket's buffer.
+const largeReply = 64 << 10
+
 // head writes the response's header.
 func (p *post) head(events bool) {
-	header := p.w.Header()
-	if !events {
-		header["Content-Type"] = contentJSON
-		if p.status == http.StatusServiceUnavailable {
-			header.Set("Retry-After", "1")
-		}
+	switch {
+	case events:
+	case p.status == http.StatusAccepted:
 		p.w.WriteHeader(p.status)
+		return
+	default:
+		jsonHead(p.w, p.status)
 		return
 	}
 	p.handler.streams.Add(1)
-	eventHeader(header)
+	eventHeader(p.w.Header())
 	p.w.WriteHeader(http.StatusOK)
+}
+
+// jsonHead writes the header of a plain JSON response.
+func jsonHead(w http.ResponseWriter, status int) {
+	header := w.Header()
+	header["Content-Type"] = contentJSON
+	if status == http.StatusServiceUnavailable {
+		header.Set("Retry-After", "1")
+	}
+	w.WriteHeader(status)
 }
 
 // eventHeader sets what every event stream has.

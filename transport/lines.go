@@ -54,11 +54,15 @@ func (o *LineOptions) withDefaults() LineOptions {
 // does not read, delays no other request, no ping and no cancellation.
 type lineServer struct {
 	options LineOptions
-	session *engine.Session
+	engine  *engine.Engine
+	session *engine.Session // of the legacy era
+	peer    *engine.Peer    // of the stateless one
 	ctx     context.Context
+	modern  context.Context // of requests of the stateless era; ends with the pipe
 	in      io.Reader
 	out     *lineWriter
 	relay   relay
+	jobs    sync.Pool      // of *lineJob
 	working sync.WaitGroup // goroutines that have or had the role
 
 	eof     chan struct{} // closed when the input has ended
@@ -77,13 +81,19 @@ var lineCount atomic.Uint64
 // serveLines serves a session until the input ends, the output fails or ctx
 // ends, and then drains.
 func serveLines(ctx context.Context, e *engine.Engine, in io.Reader, out io.Writer, o *LineOptions) error {
+	modern, cancel := context.WithCancel(ctx)
+	defer cancel()
 	s := &lineServer{
 		options: o.withDefaults(),
+		engine:  e,
+		peer:    engine.NewPeer(),
 		ctx:     ctx,
+		modern:  modern,
 		in:      in,
 		eof:     make(chan struct{}),
 		buf:     make([]byte, 64<<10),
 	}
+	s.jobs.New = func() any { return &lineJob{server: s} }
 	s.out = newLineWriter(out, s.options.MaxQueueBytes)
 	session, err := e.OpenSession("line-"+strconv.FormatUint(lineCount.Add(1), 10), nil)
 	if err != nil {
@@ -102,13 +112,18 @@ func serveLines(ctx context.Context, e *engine.Engine, in io.Reader, out io.Writ
 
 	select {
 	case <-s.eof:
+		s.peer.Close(true)
 		err = s.drain()
+	case <-s.out.broken:
+		err = s.out.failed()
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-session.Done():
 		err = errSessionEnded
+		s.lastWords()
 	}
 	session.Close()
+	s.peer.Close(false)
 	<-session.Done()
 	s.relay.stop()
 	<-watching
@@ -118,12 +133,24 @@ func serveLines(ctx context.Context, e *engine.Engine, in io.Reader, out io.Writ
 
 var errSessionEnded = errors.New("transport: the session was ended")
 
+// lastWords writes the answers that are queued when the engine ends the session,
+// unless the peer does not read.
+func (s *lineServer) lastWords() {
+	written := make(chan struct{})
+	go func() { defer close(written); s.out.drain() }()
+	select {
+	case <-written:
+	case <-s.ctx.Done():
+	case <-time.After(time.Second):
+	}
+}
+
 // drain waits for the requests that were read before the input ended.
 func (s *lineServer) drain() error {
 	done := make(chan struct{})
 	go func() {
 		s.working.Wait()
-		s.out.flush()
+		s.out.drain()
 		close(done)
 	}()
 	timer := time.NewTimer(s.options.DrainTimeout)
@@ -142,6 +169,9 @@ func (s *lineServer) drain() error {
 // read has the reader's role until the input ends or the relay takes it.
 func (s *lineServer) read() {
 	for {
+		if s.out.long() && !s.flush() {
+			return
+		}
 		line, ok := s.next()
 		if !ok {
 			return
@@ -213,20 +243,26 @@ func (s *lineServer) fill() bool {
 		return true
 	}
 	if rest := bytes.TrimSpace(s.buf[s.start:s.end]); len(rest) > 0 && !s.skipping {
-		// A last line without its end: answer what is wrong with it.
-		s.start = s.end
-		s.handle(rest)
+		// A last line without its end. Whoever takes the role meanwhile finds
+		// the end of the input by itself.
+		s.start, s.scanned = s.end, 0
+		if !s.handle(rest) {
+			return false
+		}
 	}
 	s.readErr = err
 	close(s.eof)
 	return false
 }
 
-// flush writes what is queued, within the relay's sight.
+// flush writes what is queued, within the relay's sight. Where the peer is far
+// behind it first waits with the role, so that nobody reads on. It reports false
+// when the role is gone, or the output.
 func (s *lineServer) flush() bool {
+	s.out.await()
 	turn := s.relay.enter()
-	s.out.flush()
-	return s.relay.leave(turn)
+	s.out.write()
+	return s.relay.leave(turn) && s.out.failed() == nil
 }
 
 var errLong = codec.NewError(codec.CodeInvalidRequest, "Invalid Request: the message is too long")
@@ -237,38 +273,47 @@ func (s *lineServer) refuseLong() {
 
 // lineJob is a line that is being handled, and the stream of its answers.
 type lineJob struct {
-	server  *lineServer
+	server  *lineServer // never changes: a late Flush may meet the next line's job
 	frame   []byte
 	message codec.Message
-	turn    uint64 // of the relay
+	turn    atomic.Uint64 // of the relay
 	sent    atomic.Bool
 }
 
-var lineJobs = sync.Pool{New: func() any { return new(lineJob) }}
-
 // handle handles one line. It reports whether this goroutine still has the role.
 func (s *lineServer) handle(line []byte) bool {
-	job := lineJobs.Get().(*lineJob)
-	job.server = s
+	job := s.jobs.Get().(*lineJob)
 	job.frame = append(job.frame[:0], line...)
 	job.sent.Store(false)
-	job.turn = s.relay.enter()
+	turn := s.relay.enter()
+	job.turn.Store(turn)
 	if codec.IsBatch(job.frame) {
 		s.session.ReceiveBatch(s.ctx, job.frame, job)
 	} else {
-		fault := codec.Decode(job.frame, &job.message)
-		s.session.Receive(s.ctx, &job.message, fault, job)
+		s.receive(job)
 	}
-	mine := s.relay.leave(job.turn)
-	if mine && s.out.long() {
-		mine = s.flush()
-	} else if !mine {
+	mine := s.relay.leave(turn)
+	if !mine {
 		s.out.flush()
 	}
 	if cap(job.frame) <= maxKeptBuffer {
-		lineJobs.Put(job)
+		s.jobs.Put(job)
 	}
 	return mine
+}
+
+// receive hands one message to the engine, by its era.
+func (s *lineServer) receive(job *lineJob) {
+	m := &job.message
+	fault := codec.Decode(job.frame, m)
+	switch {
+	case fault == nil && m.Kind == codec.KindRequest && engine.IsModern(m):
+		s.engine.ReceiveModern(s.modern, s.peer, m, nil, job)
+	case fault == nil && m.Kind == codec.KindNotification && string(m.Method) == codec.NotifyCancelled &&
+		m.RequestID != nil && s.peer.Cancel(m.RequestID):
+	default:
+		s.session.Receive(s.ctx, m, fault, job)
+	}
 }
 
 // Send queues a frame that precedes the answer.
@@ -287,7 +332,7 @@ func (j *lineJob) Finish(frame []byte, _ int) {
 // Flush writes at once, unless there is nothing but an answer and the reader
 // will write soon, together with those of the lines that follow.
 func (j *lineJob) Flush() {
-	if j.sent.Load() || !j.server.relay.holds(j.turn) {
+	if j.sent.Load() || !j.server.relay.holds(j.turn.Load()) {
 		j.server.out.flush()
 	}
 }

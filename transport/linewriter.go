@@ -18,11 +18,12 @@ type lineWriter struct {
 	queue   []byte
 	spare   []byte
 	writing bool
-	err     error // the first of w, or ErrStreamClosed
+	err     error         // the first of w, or ErrStreamClosed
+	broken  chan struct{} // closed when w has failed
 }
 
 func newLineWriter(w io.Writer, max int) *lineWriter {
-	lw := &lineWriter{w: w, max: max}
+	lw := &lineWriter{w: w, max: max, broken: make(chan struct{})}
 	lw.room.L = &lw.mu
 	return lw
 }
@@ -44,24 +45,36 @@ func (lw *lineWriter) append(frame []byte, droppable bool) error {
 // flush writes what is queued unless somebody does. Where that somebody is far
 // behind it waits, so that a producer goes no faster than the peer reads.
 func (lw *lineWriter) flush() {
+	lw.await()
+	lw.write()
+}
+
+// await waits while somebody writes who is far behind.
+func (lw *lineWriter) await() {
 	lw.mu.Lock()
 	defer lw.mu.Unlock()
 	for lw.writing && len(lw.queue) > lw.max/2 && lw.err == nil {
 		lw.room.Wait()
 	}
+}
+
+// write writes what is queued unless somebody does.
+func (lw *lineWriter) write() {
+	lw.mu.Lock()
+	defer lw.mu.Unlock()
 	if lw.writing {
 		return
 	}
 	lw.writing = true
 	for len(lw.queue) > 0 && lw.err == nil {
-		lw.write()
+		lw.writeOnce()
 	}
 	lw.writing = false
 	lw.room.Broadcast()
 }
 
-// write writes the queue with the lock released. lw.mu is held on both sides.
-func (lw *lineWriter) write() {
+// writeOnce writes the queue with the lock released. lw.mu is held on both sides.
+func (lw *lineWriter) writeOnce() {
 	out := lw.queue
 	lw.queue, lw.spare = lw.spare[:0], nil
 	lw.mu.Unlock()
@@ -69,6 +82,7 @@ func (lw *lineWriter) write() {
 	lw.mu.Lock()
 	if err != nil && lw.err == nil {
 		lw.err = err
+		close(lw.broken)
 	}
 	if cap(out) <= maxKeptBuffer {
 		lw.spare = out[:0]
@@ -78,6 +92,16 @@ func (lw *lineWriter) write() {
 
 // maxKeptBuffer is the largest buffer that is kept for the next message.
 const maxKeptBuffer = 256 << 10
+
+// drain writes everything, and waits for whoever is writing.
+func (lw *lineWriter) drain() {
+	lw.flush()
+	lw.mu.Lock()
+	defer lw.mu.Unlock()
+	for lw.writing && lw.err == nil {
+		lw.room.Wait()
+	}
+}
 
 // kick flushes without making the caller wait for the peer.
 func (lw *lineWriter) kick() {

@@ -33,7 +33,11 @@ type call struct {
 	err    error
 
 	limit *limit // nil for none
-	sent  bool   // owned by the goroutine of the caller: the frame is on its way
+
+	// Owned by the goroutine of the caller.
+
+	sent   bool // the frame is on its way
+	asTask bool // notifications/cancelled must not name it
 }
 
 // limit is the time limit of a call. Progress moves it, up to a latest moment.
@@ -85,7 +89,8 @@ func (k *call) answered() bool {
 
 // Request sends a request and waits for its answer. params is a raw JSON object
 // or nil; the result is raw JSON and belongs to the caller. An error that the
-// server answers is a *codec.Error. When ctx or the time limit ends first,
+// server answers holds a *codec.Error; where the user has to go to a page first
+// it is a *URLElicitationError. When ctx or the time limit ends first,
 // Request returns at once and the server is sent notifications/cancelled
 // (section Cancellation of the basic utilities).
 func (c *Client) Request(ctx context.Context, method string, params []byte, o *CallOptions) (result []byte, err error) {
@@ -96,6 +101,14 @@ func (c *Client) Request(ctx context.Context, method string, params []byte, o *C
 	if err != nil {
 		return nil, err
 	}
+	if result, err = c.run(k, o); err != nil {
+		return nil, c.typedError(err)
+	}
+	return result, nil
+}
+
+// run makes a call and waits for its outcome.
+func (c *Client) run(k *call, o *CallOptions) (result []byte, err error) {
 	defer k.cancel(nil)
 	if err := c.register(k); err != nil {
 		return nil, err
@@ -183,7 +196,7 @@ func (c *Client) forget(k *call) {
 
 // abandon tells the server that nobody waits for a call any more.
 func (c *Client) abandon(k *call, cause error) {
-	if !k.sent || k.method == codec.MethodInitialize {
+	if !k.sent || k.asTask || k.method == codec.MethodInitialize {
 		return
 	}
 	reason := "the caller gave up"

@@ -3,8 +3,8 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/mcpengine/mcpengine/codec"
 )
@@ -27,27 +27,37 @@ func (c *Client) CallTool(ctx context.Context, name string, arguments any, o *Ca
 
 func toolParams(name string, arguments any) ([]byte, error) {
 	params := codec.AppendString([]byte(`{"name":`), name)
-	var raw []byte
-	switch a := arguments.(type) {
-	case nil:
-	case []byte:
-		raw = a
-	case json.RawMessage:
-		raw = a
-	default:
-		var err error
-		if raw, err = json.Marshal(a); err != nil {
-			return nil, fmt.Errorf("client: arguments: %w", err)
-		}
+	raw, err := rawValue(arguments)
+	if err != nil {
+		return nil, fmt.Errorf("%w: arguments: %w", ErrBadParams, err)
 	}
-	if len(raw) > 0 {
-		if !codec.Valid(raw) { // or it could close the object and go on
-			return nil, fmt.Errorf("%w: the arguments are not JSON", ErrBadParams)
-		}
+	if raw != nil {
 		params = append(params, `,"arguments":`...)
 		params = append(params, raw...)
 	}
 	return append(params, '}'), nil
+}
+
+// rawValue gives the JSON of a value that the user may give as raw JSON or as
+// anything that can be marshalled; nil for nothing.
+func rawValue(value any) ([]byte, error) {
+	var raw []byte
+	switch v := value.(type) {
+	case nil:
+	case []byte:
+		raw = v
+	case json.RawMessage:
+		raw = v
+	default:
+		return json.Marshal(v)
+	}
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	if !codec.Valid(raw) { // or it could close the object and go on
+		return nil, errors.New("not JSON")
+	}
+	return raw, nil
 }
 
 // ListTools gives all tools, over all pages (tools/list).
@@ -119,14 +129,22 @@ func (c *Client) ReadResource(ctx context.Context, uri string) (*ReadResult, err
 	return parseReadResult(result)
 }
 
-// Subscribe asks for notifications/resources/updated of a resource.
+// Subscribe asks for notifications/resources/updated of a resource, which
+// Options.OnResourceUpdated receives. Where the server did not declare
+// resources.subscribe the error is a *CapabilityError.
 func (c *Client) Subscribe(ctx context.Context, uri string) error {
+	if err := c.needServer("resources", "subscribe"); err != nil {
+		return err
+	}
 	_, err := c.Request(ctx, codec.MethodResourcesSubscribe, uriParams(uri), nil)
 	return err
 }
 
 // Unsubscribe ends what Subscribe asked for.
 func (c *Client) Unsubscribe(ctx context.Context, uri string) error {
+	if err := c.needServer("resources", "subscribe"); err != nil {
+		return err
+	}
 	_, err := c.Request(ctx, codec.MethodResourcesUnsubscribe, uriParams(uri), nil)
 	return err
 }
@@ -139,21 +157,7 @@ func uriParams(uri string) []byte {
 func (c *Client) GetPrompt(ctx context.Context, name string, arguments map[string]string) (*PromptResult, error) {
 	params := codec.AppendString([]byte(`{"name":`), name)
 	if len(arguments) > 0 {
-		params = append(params, `,"arguments":{`...)
-		names := make([]string, 0, len(arguments))
-		for n := range arguments {
-			names = append(names, n)
-		}
-		slices.Sort(names)
-		for i, n := range names {
-			if i > 0 {
-				params = append(params, ',')
-			}
-			params = codec.AppendString(params, n)
-			params = append(params, ':')
-			params = codec.AppendString(params, arguments[n])
-		}
-		params = append(params, '}')
+		params = appendTexts(append(params, `,"arguments":`...), arguments)
 	}
 	params = append(params, '}')
 	result, err := c.Request(ctx, codec.MethodPromptsGet, params, nil)

@@ -23,14 +23,15 @@ type link interface {
 	trySend(frame []byte) bool
 	// negotiated tells the revision, before anything but initialize is sent.
 	negotiated(revision string)
-	// ready tells that the handshake is over.
-	ready()
+	// ready tells that the handshake is over. It may wait, within ctx, for what
+	// the server needs to reach the client.
+	ready(ctx context.Context)
 	// close releases everything. When ctx ends it does so without patience.
 	close(ctx context.Context) error
 }
 
-// Client is one connection to a server, made by ConnectHTTP, Spawn or
-// ConnectPipe. All its methods may be used from several goroutines at once.
+// Client is one connection to a server, made by ConnectHTTP, ConnectSSE, Spawn
+// or ConnectPipe. All its methods may be used from several goroutines at once.
 type Client struct {
 	// Set before the link starts and not changed later.
 
@@ -42,21 +43,27 @@ type Client struct {
 
 	server ServerInfo
 
-	nextID  atomic.Uint64
-	batches atomic.Bool // the negotiated revision has batches
-	fault   atomic.Pointer[fault]
+	nextID   atomic.Uint64
+	batches  atomic.Bool // the negotiated revision has batches
+	features atomic.Pointer[features]
+	fault    atomic.Pointer[fault]
 
-	handlers chan struct{} // a slot for each OnRequest that runs
+	handlers chan struct{} // a slot for each request of the server that is worked on
 	replies  chan struct{} // a slot for each small message sent on the side
 	wg       sync.WaitGroup
 	ctx      context.Context // ends with the connection
 	cancel   context.CancelFunc
 
-	mu      sync.Mutex // guards the following
-	pending map[uint64]*call
-	inbound map[string]context.CancelCauseFunc // by exact id token
-	err     error                              // why the connection ended
-	done    chan struct{}                      // closed when err is set
+	asked *askedURLs // the elicitations in URL mode that may be completed
+	tasks *taskTable // the tasks of the server
+
+	mu       sync.Mutex // guards the following
+	pending  map[uint64]*call
+	progress map[uint64]*taskWatch              // progress of tasks, by token
+	inbound  map[string]context.CancelCauseFunc // by exact id token
+	roots    []Root
+	err      error         // why the connection ended
+	done     chan struct{} // closed when err is set
 
 	release    sync.Once
 	gone       chan struct{} // closed when everything is released
@@ -69,14 +76,19 @@ const maxReplies = 256
 
 func newClient(o *Options) *Client {
 	c := &Client{
-		o:       o.resolved(),
-		pending: map[uint64]*call{},
-		inbound: map[string]context.CancelCauseFunc{},
-		replies: make(chan struct{}, maxReplies),
-		done:    make(chan struct{}),
-		gone:    make(chan struct{}),
+		o:        o.resolved(),
+		pending:  map[uint64]*call{},
+		progress: map[uint64]*taskWatch{},
+		inbound:  map[string]context.CancelCauseFunc{},
+		replies:  make(chan struct{}, maxReplies),
+		asked:    &askedURLs{},
+		done:     make(chan struct{}),
+		gone:     make(chan struct{}),
 	}
 	c.log = c.o.Logger
+	c.roots = c.o.RootList
+	c.features.Store(declared(c.o.Capabilities))
+	c.tasks = newTaskTable(c.o.MaxTasks, c.o.MaxTaskTime)
 	c.handlers = make(chan struct{}, c.o.MaxServerRequests)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c

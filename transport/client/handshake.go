@@ -38,6 +38,9 @@ func (c *Client) connect(ctx context.Context) (*Client, error) {
 }
 
 func (c *Client) handshake(ctx context.Context) error {
+	if err := checkRoots(c.o.RootList); err != nil {
+		return err
+	}
 	result, err := c.Request(ctx, codec.MethodInitialize, c.initializeParams(), nil)
 	if err != nil {
 		return fmt.Errorf("client: initialize: %w", err)
@@ -49,11 +52,12 @@ func (c *Client) handshake(ctx context.Context) error {
 		return &VersionError{Asked: c.o.Protocol, Answered: c.server.Protocol}
 	}
 	c.batches.Store(c.server.Protocol == revision20250326)
+	c.features.Store(c.features.Load().in(c.server.Protocol))
 	c.link.negotiated(c.server.Protocol)
 	if err := c.Notify(ctx, codec.NotifyInitialized, nil); err != nil {
 		return fmt.Errorf("client: initialized: %w", err)
 	}
-	c.link.ready()
+	c.link.ready(ctx)
 	return nil
 }
 

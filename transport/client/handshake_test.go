@@ -37,7 +37,7 @@ func TestHandshake(t *testing.T) {
 	}
 	s := c.Server()
 	got := fmt.Sprint(s.Name, s.Title, s.Version, s.Protocol, string(s.Capabilities), s.Instructions, c.SessionID(), c.PID())
-	if want := `fakeFake12025-11-25{"tools":{}}be kind0`; got != want {
+	if want := `fakeFake12025-11-25{"tools":{},"resources":{"subscribe":true}}be kind0`; got != want {
 		t.Errorf("Server, SessionID, PID: got %s, want %s", got, want)
 	}
 	closeClient(t, c)

@@ -1,103 +1,61 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"mime"
-	"net"
 	"net/http"
-	"net/url"
 	"sync"
-	"time"
 
 	"github.com/mcpengine/mcpengine/codec"
-)
-
-const (
-	headerSession  = "Mcp-Session-Id"
-	headerProtocol = "Mcp-Protocol-Version"
-	headerLastID   = "Last-Event-Id"
-
-	typeJSON = "application/json"
-	typeSSE  = "text/event-stream"
-
-	// maxErrorBody is how much of the body of a failed request is read.
-	maxErrorBody = 64 << 10
-	// maxSessionID limits the session id, which is kept and sent each time.
-	maxSessionID = 4 << 10
 )
 
 // ConnectHTTP makes the handshake with the MCP endpoint of a server (section
 // Streamable HTTP of the transports) and opens the GET stream. ctx governs the
 // handshake only.
+//
+// Where the endpoint answers initialize with 400, 404 or 405, it may be one of
+// the transport of 2024-11-05, and ConnectSSE is tried, as section Backwards
+// Compatibility has it, unless Options.NoFallback is set. Where that fails too,
+// the error is the first one.
 func ConnectHTTP(ctx context.Context, endpoint string, o *Options) (*Client, error) {
-	u, err := url.Parse(endpoint)
+	u, err := parseEndpoint(endpoint)
 	if err != nil {
-		return nil, fmt.Errorf("client: endpoint: %w", err)
-	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, fmt.Errorf("client: endpoint %q is not an http or https URL", endpoint)
+		return nil, err
 	}
 	c := newClient(o)
-	h := &httpLink{c: c, endpoint: u.String(), client: c.o.HTTPClient, tails: make(chan struct{}, maxTails)}
-	h.ctx, h.cancel = context.WithCancel(context.Background())
-	if h.client == nil {
-		h.own = newTransport()
-		h.client = &http.Client{Transport: h.own, CheckRedirect: sameHost}
-	}
+	h := &httpLink{httpBase: newHTTPBase(c), endpoint: u.String(), tails: make(chan struct{}, maxTails), opened: make(chan struct{})}
 	c.link = h
-	return c.connect(ctx)
-}
-
-// newTransport makes a connection pool that ends with its Client.
-func newTransport() *http.Transport {
-	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialer.DialContext,
-		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          64,
-		MaxIdleConnsPerHost:   64,
-		IdleConnTimeout:       90 * time.Second,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ExpectContinueTimeout: time.Second,
+	connected, err := c.connect(ctx)
+	var refused *HTTPError
+	if err == nil || c.o.NoFallback || !errors.As(err, &refused) || c.server.Protocol != "" {
+		return connected, err
 	}
-}
-
-// sameHost keeps a redirect from taking the session id to another host, and a
-// POST from becoming a GET.
-func sameHost(req *http.Request, via []*http.Request) error {
-	first := via[0]
-	switch {
-	case len(via) > 5:
-		return errors.New("client: too many redirects")
-	case req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host:
-		return fmt.Errorf("client: refused to follow a redirect to another host, %s", req.URL.Host)
-	case req.Method != first.Method:
-		return fmt.Errorf("client: refused to follow a redirect that turns %s into %s", first.Method, req.Method)
+	switch refused.Status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
+		older, olderErr := ConnectSSE(ctx, endpoint, o)
+		if olderErr == nil {
+			return older, nil
+		}
+		c.log.Debug("client: the transport of 2024-11-05 does not work either", "error", olderErr)
 	}
-	return nil
+	return nil, err
 }
 
 // httpLink is the link over Streamable HTTP. A call's POST and the reading of
 // its reply run on the goroutine of the caller.
 type httpLink struct {
-	c        *Client
+	*httpBase
 	endpoint string
-	client   *http.Client
-	own      *http.Transport // nil where the user gave the HTTP client
-	ctx      context.Context // ends with the link
-	cancel   context.CancelFunc
-	wg       sync.WaitGroup // the GET stream and the tails
-	tails    chan struct{}  // a slot for each reply stream that is read to its end
+	tails    chan struct{} // a slot for each reply stream that is read to its end
+
+	openedOnce sync.Once
+	opened     chan struct{} // closed when the first GET was answered or has failed
 
 	mu       sync.Mutex // guards the following
 	session  string
 	revision string // the negotiated one
-	closing  bool
 }
 
 func (h *httpLink) sessionID() string {
@@ -112,33 +70,11 @@ func (h *httpLink) negotiated(revision string) {
 	h.revision = revision
 }
 
-// goes runs f in a goroutine that close waits for, unless the link is closing.
-func (h *httpLink) goes(f func()) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closing {
-		return false
-	}
-	h.wg.Go(f)
-	return true
-}
-
 // request makes a request with the headers that all have. session is the
 // session id that it carries.
 func (h *httpLink) request(ctx context.Context, verb string, frame []byte) (req *http.Request, session string, err error) {
-	var body io.Reader
-	if frame != nil {
-		body = bytes.NewReader(frame)
-	}
-	if req, err = http.NewRequestWithContext(ctx, verb, h.endpoint, body); err != nil {
+	if req, err = h.newRequest(ctx, verb, h.endpoint, frame); err != nil {
 		return nil, "", err
-	}
-	for name, values := range h.c.o.Header {
-		req.Header[name] = values
-	}
-	req.Header.Del(headerSession) // the session's own is the only one that is ever right
-	if frame != nil {
-		req.Header.Set("Content-Type", typeJSON)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -173,25 +109,6 @@ func (h *httpLink) post(ctx context.Context, frame []byte) (*http.Response, erro
 	return nil, err
 }
 
-// readHTTPError makes an error of a response, and closes it.
-func readHTTPError(res *http.Response) error {
-	defer closeBody(res)
-	body, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBody)) // what could be read will do
-	e := &HTTPError{Status: res.StatusCode, Header: res.Header, Body: string(body)}
-	var m codec.Message
-	if codec.Decode(body, &m) == nil && m.Kind == codec.KindError {
-		var rpc *codec.Error
-		if errors.As(parseError(m.Error), &rpc) {
-			e.RPC = rpc
-		}
-	}
-	return e
-}
-
-// closeBody closes a body. Nothing can be done about an error: the connection
-// is not used again.
-func closeBody(res *http.Response) { _ = res.Body.Close() }
-
 func (h *httpLink) send(ctx context.Context, frame []byte) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -200,24 +117,16 @@ func (h *httpLink) send(ctx context.Context, frame []byte) error {
 	if err != nil {
 		return err
 	}
-	defer closeBody(res)
-	if mediaType(res) != typeSSE {
-		// Read to its end, the connection can be used again.
-		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxErrorBody))
+	if mediaType(res) == typeSSE { // it may have no end
+		closeBody(res)
+	} else {
+		discardBody(res)
 	}
 	return nil
 }
 
 // trySend cannot send without waiting: each frame is a request of its own.
 func (h *httpLink) trySend([]byte) bool { return false }
-
-func mediaType(res *http.Response) string {
-	t, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	if err != nil {
-		return ""
-	}
-	return t
-}
 
 func (h *httpLink) call(k *call) error {
 	ctx, cancel := context.WithCancel(h.ctx)
@@ -286,15 +195,9 @@ func (h *httpLink) readJSON(res *http.Response, k *call) error {
 
 // close ends the streams, deletes the session and closes idle connections.
 func (h *httpLink) close(ctx context.Context) error {
-	h.mu.Lock()
-	h.closing = true
-	h.mu.Unlock()
-	h.cancel()
+	h.end()
 	err := h.deleteSession(ctx)
-	h.wg.Wait()
-	if h.own != nil {
-		h.own.CloseIdleConnections()
-	}
+	h.wait()
 	return err
 }
 
@@ -316,8 +219,7 @@ func (h *httpLink) deleteSession(ctx context.Context) error {
 	}
 	switch {
 	case res.StatusCode/100 == 2, res.StatusCode == http.StatusMethodNotAllowed, res.StatusCode == http.StatusNotFound:
-		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxErrorBody)) // nothing in it matters
-		closeBody(res)
+		discardBody(res)
 		return nil
 	}
 	return fmt.Errorf("client: deleting the session: %w", readHTTPError(res))

@@ -1,6 +1,8 @@
 package client_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -17,6 +19,8 @@ import (
 type endpoint struct {
 	t       *testing.T
 	session string // given at initialize; "" for none
+	// initResult replaces the usual result of initialize.
+	initResult string
 	post    func(w http.ResponseWriter, r *http.Request, f frame)
 	get     func(w http.ResponseWriter, r *http.Request)
 	del     func(w http.ResponseWriter)
@@ -32,7 +36,11 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return // the client has gone
 		}
-		f = parse(e.t, body)
+		if bytes.HasPrefix(body, []byte("[")) { // a batch is given to post whole
+			f = frame{Method: "batch", Params: body}
+		} else {
+			f = parse(e.t, body)
+		}
 	}
 	e.note(r, f)
 	switch {
@@ -40,7 +48,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if e.session != "" {
 			w.Header().Set("Mcp-Session-Id", e.session)
 		}
-		writeJSON(w, resultOf(f, initResult))
+		writeJSON(w, resultOf(f, cmp.Or(e.initResult, initResult)))
 	case r.Method == http.MethodPost && (f.ID == nil || f.Method == ""):
 		if e.post != nil {
 			e.post(w, r, f)

@@ -183,9 +183,19 @@ func (h *httpLink) get(ctx context.Context, lastID string) (*http.Response, erro
 	return res, nil
 }
 
-func (h *httpLink) ready() {
-	if !h.c.o.NoStream {
-		h.goes(h.listen)
+// ready opens the GET stream and waits until the server has it: what a server
+// sends there before that may be lost.
+func (h *httpLink) ready(ctx context.Context) {
+	if h.c.o.NoStream || !h.goes(h.listen) {
+		return
+	}
+	patience := time.NewTimer(h.c.o.StreamWait)
+	defer patience.Stop()
+	select {
+	case <-h.opened:
+	case <-patience.C:
+	case <-ctx.Done():
+	case <-h.ctx.Done():
 	}
 }
 
@@ -220,6 +230,7 @@ const longStream = 10 * time.Second
 
 func (h *httpLink) listenOnce(at *position) error {
 	res, err := h.get(h.ctx, at.lastID)
+	h.openedOnce.Do(func() { close(h.opened) })
 	if err != nil {
 		return err
 	}

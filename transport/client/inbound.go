@@ -2,7 +2,6 @@ package client
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -10,27 +9,22 @@ import (
 	"github.com/mcpengine/mcpengine/codec"
 )
 
-// maxBatch limits the messages of one batch (revision 2025-03-26).
-const maxBatch = 1000
-
 // receive dispatches a frame that a link has read. The frame is borrowed; m is
 // scratch space of the reader's. own is the call whose reply stream the frame
 // came on, or nil. A fault of the frame is noted, and ends own where the frame
 // can only have been its answer.
 func (c *Client) receive(m *codec.Message, frame []byte, own *call) {
 	if codec.IsBatch(frame) && c.batches.Load() {
-		err := codec.SplitBatch(frame, maxBatch, func(f []byte) { c.receiveOne(m, f, own) })
-		if err != nil {
-			c.noteFault("a malformed batch: " + err.Error())
-		}
+		c.receiveBatch(m, frame, own)
 		return
 	}
-	c.receiveOne(m, frame, own)
+	c.receiveOne(m, frame, own, nil)
 }
 
-func (c *Client) receiveOne(m *codec.Message, frame []byte, own *call) {
+// receiveOne dispatches one message, which may be one of a batch.
+func (c *Client) receiveOne(m *codec.Message, frame []byte, own *call, b *batch) {
 	if err := codec.Decode(frame, m); err != nil {
-		c.receiveBad(m, frame, err)
+		c.receiveBad(m, frame, err, b)
 		return
 	}
 	switch m.Kind {
@@ -47,18 +41,18 @@ func (c *Client) receiveOne(m *codec.Message, frame []byte, own *call) {
 	case codec.KindNotification:
 		c.receiveNotification(m)
 	case codec.KindRequest:
-		c.receiveRequest(m)
+		c.receiveRequest(m, b)
 	}
 }
 
 // receiveBad handles a frame that is no message. Requests are refused, the call
 // that an answer names fails, and anything else is noted only: some servers
 // print other things on their stdout.
-func (c *Client) receiveBad(m *codec.Message, frame []byte, fault error) {
+func (c *Client) receiveBad(m *codec.Message, frame []byte, fault error, b *batch) {
 	if m.Kind == codec.KindRequest {
 		var e *codec.Error
 		errors.As(fault, &e)
-		c.reply(m.ID, nil, e)
+		c.reply(b, m.ID, nil, e)
 		return
 	}
 	if m.Method == nil && m.ID != nil {
@@ -111,51 +105,6 @@ func parseError(object []byte) error {
 	}
 }
 
-func (c *Client) receiveNotification(m *codec.Message) {
-	switch string(m.Method) {
-	case codec.NotifyProgress:
-		if c.receiveProgress(m) {
-			return
-		}
-	case codec.NotifyCancelled:
-		c.mu.Lock()
-		cancel := c.inbound[string(m.RequestID)]
-		c.mu.Unlock()
-		if cancel != nil {
-			cancel(errPeerCancelled)
-			return
-		}
-	}
-	if c.o.OnNotification != nil {
-		c.guard("OnNotification", func() { c.o.OnNotification(string(m.Method), m.Params) })
-	}
-}
-
-// receiveProgress gives a progress notification to the call of its token.
-func (c *Client) receiveProgress(m *codec.Message) bool {
-	id, ok := codec.ParseUint(m.ParamToken)
-	if !ok {
-		return false
-	}
-	c.mu.Lock()
-	k := c.pending[id]
-	var l *limit
-	if k != nil {
-		l = k.limit
-	}
-	c.mu.Unlock()
-	if k == nil || k.onProgress == nil {
-		return false
-	}
-	l.extend()
-	var p Progress
-	p.Progress, _ = codec.Number(m.Params, "progress")
-	p.Total, p.HasTotal = codec.Number(m.Params, "total")
-	p.Message = codec.Text(m.Params, "message")
-	c.guard("OnProgress", func() { k.onProgress(p) })
-	return true
-}
-
 // guard runs a callback of the user's and survives its panic, which would end
 // every call of the connection.
 func (c *Client) guard(name string, f func()) {
@@ -165,104 +114,4 @@ func (c *Client) guard(name string, f func()) {
 		}
 	}()
 	f()
-}
-
-// receiveRequest answers a request of the server, or starts its handler.
-func (c *Client) receiveRequest(m *codec.Message) {
-	switch {
-	case string(m.Method) == codec.MethodPing:
-		c.reply(m.ID, []byte("{}"), nil)
-		return
-	case c.o.OnRequest == nil:
-		c.reply(m.ID, nil, codec.ErrMethodNotFound)
-		return
-	}
-	select {
-	case c.handlers <- struct{}{}:
-	default:
-		c.reply(m.ID, nil, codec.ErrOverloaded)
-		return
-	}
-	id, method, params := bytes.Clone(m.ID), string(m.Method), bytes.Clone(m.Params)
-	ctx, ok := c.admit(id)
-	if !ok {
-		<-c.handlers
-		c.reply(id, nil, codec.NewError(codec.CodeInvalidRequest, "Invalid Request: the id is in use"))
-		return
-	}
-	started := c.spawn(func() {
-		defer func() { <-c.handlers }()
-		c.handle(ctx, id, method, params)
-	})
-	if !started {
-		c.dismiss(id)
-		<-c.handlers
-	}
-}
-
-// admit puts a request of the server into the table, so that the server can
-// cancel it. It reports false where the id is in the table already.
-func (c *Client) admit(id []byte) (context.Context, bool) {
-	ctx, cancel := context.WithCancelCause(c.ctx)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.inbound[string(id)] != nil {
-		cancel(nil)
-		return nil, false
-	}
-	c.inbound[string(id)] = cancel
-	return ctx, true
-}
-
-// dismiss takes a request of the server out of the table.
-func (c *Client) dismiss(id []byte) {
-	c.mu.Lock()
-	cancel := c.inbound[string(id)]
-	delete(c.inbound, string(id))
-	c.mu.Unlock()
-	cancel(nil)
-}
-
-// handle runs OnRequest and sends its answer.
-func (c *Client) handle(ctx context.Context, id []byte, method string, params []byte) {
-	defer c.dismiss(id)
-	result, fault := c.runHandler(ctx, method, params)
-	if ctx.Err() != nil {
-		return
-	}
-	if err := c.send(ctx, answer(id, result, fault)); err != nil && ctx.Err() == nil {
-		c.log.Warn("client: an answer could not be sent", "method", method, "error", err)
-	}
-}
-
-// runHandler calls OnRequest and turns its error or panic into one for the wire.
-func (c *Client) runHandler(ctx context.Context, method string, params []byte) (result []byte, fault *codec.Error) {
-	fault = codec.ErrInternal
-	c.guard("OnRequest", func() {
-		out, err := c.o.OnRequest(ctx, method, params)
-		switch {
-		case err == nil && out == nil:
-			result, fault = []byte("{}"), nil
-		case err == nil && codec.Valid(out):
-			result, fault = out, nil
-		case err == nil:
-			c.log.Error("client: OnRequest returned a result that is not JSON", "method", method)
-		case !errors.As(err, &fault):
-			c.log.Error("client: OnRequest failed", "method", method, "error", err)
-			fault = codec.ErrInternal
-		}
-	})
-	return result, fault
-}
-
-// reply answers a request of the server without a handler.
-func (c *Client) reply(id, result []byte, fault *codec.Error) {
-	c.sendAside(answer(id, result, fault))
-}
-
-func answer(id, result []byte, fault *codec.Error) []byte {
-	if fault != nil {
-		return codec.AppendError(nil, id, fault)
-	}
-	return codec.AppendResult(nil, id, result)
 }

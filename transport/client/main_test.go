@@ -30,7 +30,7 @@ func noLeaks(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) })
 }
 
-const initResult = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},` +
+const initResult = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{"subscribe":true}},` +
 	`"serverInfo":{"name":"fake","title":"Fake","version":"1"},"instructions":"be kind"}`
 
 // frame is a message as a fake server reads it. The standard decoder will do
@@ -98,21 +98,52 @@ func (p *peer) write(frames ...string) {
 // connectPipe connects a client to a peer with which the handshake was made.
 func connectPipe(t *testing.T, o *client.Options) (*client.Client, *peer) {
 	t.Helper()
+	c, p, _ := connectPipeAs(t, initResult, o)
+	return c, p
+}
+
+// connectPipeAs does the same with a result of initialize, and gives the params
+// of initialize too.
+func connectPipeAs(t *testing.T, result string, o *client.Options) (*client.Client, *peer, string) {
+	t.Helper()
 	ours, theirs := net.Pipe()
 	p := &peer{t: t, conn: theirs, r: bufio.NewReader(theirs)}
-	shaken := make(chan struct{})
+	shaken := make(chan string, 1)
 	go func() {
-		defer close(shaken)
-		p.write(resultOf(p.expect("initialize"), initResult))
+		f := p.expect("initialize")
+		p.write(resultOf(f, result))
 		p.expect("notifications/initialized")
+		shaken <- string(f.Params)
 	}()
 	c, err := client.ConnectPipe(context.Background(), ours, o)
 	if err != nil {
 		t.Fatalf("ConnectPipe: %v", err)
 	}
-	<-shaken
 	t.Cleanup(func() { closeClient(t, c) })
-	return c, p
+	return c, p, <-shaken
+}
+
+// initResultOf makes a result of initialize.
+func initResultOf(revision, capabilities string) string {
+	return `{"protocolVersion":"` + revision + `","capabilities":` + capabilities + `,"serverInfo":{"name":"fake","version":"1"}}`
+}
+
+// ask writes a request, whose members after jsonrpc are given, and gives those
+// of the answer.
+func (p *peer) ask(request string) string {
+	p.t.Helper()
+	p.write(`{"jsonrpc":"2.0",` + request + `}`)
+	return p.line()
+}
+
+// line reads a frame and gives its members after jsonrpc.
+func (p *peer) line() string {
+	p.t.Helper()
+	line, err := p.r.ReadString('\n')
+	if err != nil {
+		p.t.Errorf("peer: %v", err)
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(line, `{"jsonrpc":"2.0",`), "}\n")
 }
 
 func closeClient(t *testing.T, c *client.Client) {

@@ -38,8 +38,10 @@ type Options struct {
 	// Protocol is the revision to ask for, "2025-11-25" by default. The server
 	// may answer with another; Server tells which one is in force.
 	Protocol string
-	// Capabilities is the raw JSON object of the client's capabilities, {} by
-	// default. Declare only what OnRequest answers.
+	// Capabilities is the raw JSON object of the client's capabilities. By
+	// default they follow from the callbacks below that are set. Where it is
+	// given, it alone counts: it must declare what the callbacks and OnRequest
+	// answer, since a request for anything else is refused.
 	Capabilities []byte
 
 	// Header is added to every HTTP request. Headers of the protocol itself win.
@@ -52,6 +54,14 @@ type Options struct {
 	// NoStream leaves the GET stream closed, on which a server sends what
 	// belongs to no request.
 	NoStream bool
+	// StreamWait is how long ConnectHTTP waits for an answer to the GET, since
+	// what a server sends on its stream before it is open may be lost. Some
+	// servers answer only with the first message. The default is 1 second, and
+	// below zero there is no wait.
+	StreamWait time.Duration
+	// NoFallback keeps ConnectHTTP from trying the transport of 2024-11-05 where
+	// the endpoint does not know the present one.
+	NoFallback bool
 
 	// CallTimeout is how long a call may go without an answer or a progress
 	// notification; the default is 10 seconds, and below zero there is no limit.
@@ -64,26 +74,79 @@ type Options struct {
 	MaxMessageBytes int
 	// MaxPending limits the calls that wait for an answer; the default is 1024.
 	MaxPending int
-	// MaxServerRequests limits how many calls of OnRequest run at once; the
-	// default is 32. Requests beyond it are answered with an overload error.
+	// MaxServerRequests limits how many requests of the server are worked on at
+	// once; the default is 32. Those beyond it are answered with an overload
+	// error.
 	MaxServerRequests int
 	// MaxPages limits the pages of one list; the default is 1000. All pages
 	// together may be 16 times as large as one message.
 	MaxPages int
 
-	// OnNotification is called with each notification that no call of this
-	// client consumes (progress goes to CallOptions.OnProgress). It runs on the
-	// goroutine that reads the stream, so it must return soon and must not wait
-	// for a call of the same Client; over HTTP there may be several streams and
-	// so several calls at once. params is borrowed: copy what is to be kept. It
+	// OnSample answers sampling/createMessage and declares the capability
+	// sampling (section Sampling of the client features). ErrRejected is what to
+	// return where the user says no. It runs in a goroutine of its own; its
+	// context ends when the server cancels the request (nothing is then
+	// answered) or the connection ends, and ReportProgress takes that context.
+	// An error that holds a *codec.Error is answered as that; any other one is
+	// logged and answered as an internal error, without its text. All this holds
+	// for OnElicit, Roots and OnRequest as well.
+	OnSample func(ctx context.Context, r *SampleRequest) (*SampleResult, error)
+	// SampleTools declares sampling.tools (2025-11-25), without which a request
+	// with tools is refused; SampleContext declares sampling.context.
+	SampleTools, SampleContext bool
+	// OnElicit answers elicitation/create and declares the capability
+	// elicitation with the modes of ElicitModes. The client itself opens nothing
+	// and asks nobody: the callback has to get the user's consent.
+	OnElicit func(ctx context.Context, r *ElicitRequest) (*ElicitResult, error)
+	// ElicitModes is what OnElicit can do, ElicitForm by default.
+	ElicitModes ElicitModes
+	// NoElicitDefaults leaves the content of an accepted form as OnElicit gave
+	// it. By default ApplyDefaults fills in what is absent.
+	NoElicitDefaults bool
+	// Roots answers roots/list and declares the capability roots (section Roots
+	// of the client features); RootsChanged tells the server of a change.
+	Roots func(ctx context.Context) ([]Root, error)
+	// RootList is the list to begin with where Roots is nil. Not being nil, also
+	// when empty, it declares the capability roots; SetRoots replaces it.
+	RootList []Root
+	// SampleTasks and ElicitTasks let the server make tasks of its sampling and
+	// elicitation requests (2025-11-25): it gets an answer at once and asks for
+	// the result later. They declare tasks.requests with tasks.list and
+	// tasks.cancel.
+	SampleTasks, ElicitTasks bool
+	// MaxTasks limits the tasks of the server that are kept, running ones and
+	// finished ones; the default is 64. Requests beyond it are refused.
+	MaxTasks int
+	// MaxTaskTime limits how long such a task is kept from its creation; the
+	// default is 1 hour. A server may ask for less.
+	MaxTaskTime time.Duration
+
+	// OnLog is called with each notifications/message. It runs on the goroutine
+	// that reads the stream, so it must return soon and must not wait for a call
+	// of the same Client; over HTTP there may be several streams and so several
+	// calls at once. All this holds for the callbacks that follow, up to and
+	// with OnNotification.
+	OnLog func(LogMessage)
+	// OnListChanged is called when the server's list of a kind has changed.
+	OnListChanged func(kind ListKind)
+	// OnResourceUpdated is called when a resource that was subscribed to, or a
+	// part of it, has changed.
+	OnResourceUpdated func(uri string)
+	// OnElicitationComplete is called when what the user did at a URL is done:
+	// once for each id that came in a request of URL mode or in a
+	// *URLElicitationError. Other ids are ignored, as the protocol asks.
+	OnElicitationComplete func(elicitationID string)
+	// OnTaskStatus is called with each notifications/tasks/status. Servers need
+	// not send them; Task.Get tells for certain.
+	OnTaskStatus func(TaskInfo)
+	// OnNotification is called with each notification that neither a call of
+	// this client nor a callback above consumes (progress goes to
+	// CallOptions.OnProgress). params is borrowed: copy what is to be kept. It
 	// is nil where the notification has none.
 	OnNotification func(method string, params []byte)
-	// OnRequest answers the requests of the server, each in a goroutine of its
-	// own. params may be kept. Its context ends when the server cancels the
-	// request (nothing is then answered) or the connection ends. An error that
-	// holds a *codec.Error is answered as that; any other one is logged and
-	// answered as an internal error, without its text. A nil result is answered
-	// as {}. Where OnRequest is nil, all but ping are answered -32601.
+	// OnRequest answers the requests of the server for which no callback above
+	// is set. params may be kept. A nil result is answered as {}. Where it is
+	// nil, such requests are answered -32601; ping the client answers itself.
 	OnRequest func(ctx context.Context, method string, params []byte) (result []byte, err error)
 
 	// Stderr receives what a spawned process writes to its stderr. By default
@@ -123,9 +186,14 @@ func (o *Options) resolved() Options {
 	orDefault(&r.MaxServerRequests, 32)
 	orDefault(&r.MaxPages, 1000)
 	orDefault(&r.CloseGrace, 2*time.Second)
-	r.Capabilities = append([]byte(nil), r.Capabilities...)
+	orDefault(&r.StreamWait, time.Second)
+	orDefault(&r.ElicitModes, ElicitForm)
+	orDefault(&r.MaxTasks, 64)
+	orDefault(&r.MaxTaskTime, time.Hour)
+	r.RootList = slices.Clone(r.RootList)
+	r.Capabilities = slices.Clone(r.Capabilities)
 	if len(r.Capabilities) == 0 {
-		r.Capabilities = []byte("{}")
+		r.Capabilities = r.capabilities()
 	}
 	r.Header = r.Header.Clone()
 	r.Env = slices.Clone(r.Env)

@@ -68,7 +68,7 @@ func (p *pipe) start() {
 
 func (p *pipe) negotiated(string) {}
 
-func (p *pipe) ready() {}
+func (p *pipe) ready(context.Context) {}
 
 func (p *pipe) call(k *call) error {
 	o, err := p.enqueue(k.ctx, k.frame)

@@ -15,7 +15,10 @@ type Tool struct {
 	Name, Title, Description string
 	// InputSchema, OutputSchema and Annotations are raw objects, or nil.
 	InputSchema, OutputSchema, Annotations []byte
-	Raw                                    []byte
+	// TaskSupport tells whether CallToolAsTask may be used (2025-11-25):
+	// "forbidden", which "" means too, "optional" or "required".
+	TaskSupport string
+	Raw         []byte
 }
 
 // ReadOnly reports whether the tool declares by readOnlyHint that it changes
@@ -30,6 +33,7 @@ func parseTool(raw []byte) Tool {
 		InputSchema:  codec.Member(raw, "inputSchema"),
 		OutputSchema: codec.Member(raw, "outputSchema"),
 		Annotations:  codec.Member(raw, "annotations"),
+		TaskSupport:  codec.Text(raw, "execution", "taskSupport"),
 		Raw:          raw,
 	}
 }
@@ -100,61 +104,6 @@ func parsePrompt(raw []byte) Prompt {
 		return true
 	})
 	return p
-}
-
-// Content is one block of a tool's result or of a prompt's message.
-type Content struct {
-	// Type is "text", "image", "audio", "resource_link" or "resource".
-	Type string
-	Text string
-	// Data is the base64 text of an image or a sound, as the server wrote it.
-	Data string
-	// MIMEType is that of Data or of the linked resource.
-	MIMEType string
-	// URI and Name are those of a linked resource.
-	URI, Name string
-	// Resource is the embedded resource, or nil.
-	Resource *ResourceContents
-	Raw      []byte
-}
-
-func parseContent(raw []byte) Content {
-	c := Content{
-		Type:     codec.Text(raw, "type"),
-		Text:     codec.Text(raw, "text"),
-		Data:     codec.Text(raw, "data"),
-		MIMEType: codec.Text(raw, "mimeType"),
-		URI:      codec.Text(raw, "uri"),
-		Name:     codec.Text(raw, "name"),
-		Raw:      raw,
-	}
-	if r := codec.Member(raw, "resource"); codec.IsObject(r) {
-		contents := parseResourceContents(r)
-		c.Resource = &contents
-	}
-	return c
-}
-
-// ResourceContents is the content of a resource: text, or bytes in base64.
-type ResourceContents struct {
-	URI, MIMEType string
-	Text          string
-	// Blob is base64 text, as the server wrote it; IsBlob tells it from Text.
-	Blob   string
-	IsBlob bool
-	Raw    []byte
-}
-
-func parseResourceContents(raw []byte) ResourceContents {
-	blob, isBlob := codec.String(codec.Member(raw, "blob"))
-	return ResourceContents{
-		URI:      codec.Text(raw, "uri"),
-		MIMEType: codec.Text(raw, "mimeType"),
-		Text:     codec.Text(raw, "text"),
-		Blob:     blob,
-		IsBlob:   isBlob,
-		Raw:      raw,
-	}
 }
 
 // ToolResult is the result of tools/call.
