@@ -222,3 +222,13 @@ func (s *Session) send(frame []byte) error {
 
 // PendingRequests tells how many requests the client has not answered.
 func (s *Session) PendingRequests() int { return s.actor.PendingOutgoing() }
+
+// Require tells whether the client declared a capability, as "sampling" or
+// "elicitation.url": nil, or a *CapabilityError, which in 2026-07-28 becomes the
+// error -32021 when the handler returns it.
+func (c *Call) Require(capability string) error {
+	if n := c.client(); n != nil && n.clientHas(strings.Split(capability, ".")...) {
+		return nil
+	}
+	return &CapabilityError{capability}
+}

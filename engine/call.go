@@ -195,6 +195,9 @@ func (c *Call) run() {
 // its panic.
 func (c *Call) conclude(out *buffer, reason any, stack []byte, err error) {
 	var fault *codec.Error
+	if errors.Is(err, errAnswered) {
+		err = nil
+	}
 	switch {
 	case reason != nil:
 		fault = codec.ErrInternal
@@ -318,6 +321,8 @@ func (e *Engine) wireError(err error) *codec.Error {
 		return wire
 	case errors.As(err, &capability):
 		return capability.wire()
+	case errors.Is(err, context.Canceled):
+		return codec.ErrCancelled
 	case errors.Is(err, context.DeadlineExceeded):
 		return codec.ErrTimeout
 	case errors.Is(err, actors.ErrOverloaded), errors.Is(err, actors.ErrTooManySubscriptions),

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -38,20 +39,28 @@ func (e *entry) modernTaskRoute() Handler {
 	return e.wrapped
 }
 
+// errAnswered tells that a call's result is there, whatever else the handler
+// gives.
+var errAnswered = errors.New("engine: the call is answered; return this error")
+
 // RunAsTask goes on with h as a task and answers the call with the task, where
 // the client can take one (2026-07-28, the tasks extension). Elsewhere h runs at
-// once. A handler that calls it returns what it gives. h gets a Call of its own.
+// once. h gets a Call of its own, and gives its result with SetResult. A handler
+// that calls RunAsTask has to return its error, whatever result it returns.
 func (c *Call) RunAsTask(h Handler) error {
 	if c.session != nil || c.task != nil || c.needTasks() != nil {
-		return h(&c.ctx, c)
+		if err := h(&c.ctx, c); err != nil {
+			return err
+		}
+		return errAnswered
 	}
-	record, err := c.engine.tasks.start(c, h, c.owner(), defaultTaskTTL)
+	record, err := c.engine.tasks.start(c, toolHandler(nil, h), c.owner(), defaultTaskTTL)
 	if err != nil {
 		return err
 	}
 	c.out = append(record.appendModern(c.out[:c.result]), '}')
 	c.resultType = "task"
-	return nil
+	return errAnswered
 }
 
 // taskInput is something that a task waits for.

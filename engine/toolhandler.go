@@ -33,7 +33,7 @@ func toolHandler(v validator, h Handler) Handler {
 		if page := (*urlNeeded)(nil); errors.As(err, &page) {
 			err = page.wire(c)
 		}
-		if wire := (*codec.Error)(nil); errors.As(err, &wire) || errors.Is(err, errInputRequired) {
+		if wire := (*codec.Error)(nil); errors.As(err, &wire) || errors.Is(err, errInputRequired) || errors.Is(err, errAnswered) {
 			return err
 		}
 		if missing := (*CapabilityError)(nil); errors.As(err, &missing) && c.rev.IsModern() {
@@ -51,7 +51,7 @@ func toolHandler(v validator, h Handler) Handler {
 // result that breaks it is the server's fault, and none is sent.
 func checkedOutput(v validator, h Handler) Handler {
 	return func(ctx context.Context, c *Call) error {
-		if err := h(ctx, c); err != nil {
+		if err := h(ctx, c); err != nil && !errors.Is(err, errAnswered) || c.resultType != "" {
 			return err
 		}
 		result := c.out[c.result:]

@@ -88,7 +88,6 @@ func (o *eventWriter) deliver(p portion) bool {
 // the reply becomes an event stream or is kept alive. ended is closed when the
 // session has ended.
 func (h *HTTPHandler) carry(r *http.Request, l *link, out *eventWriter, patience time.Duration, ended <-chan struct{}) {
-	defer l.leave()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {

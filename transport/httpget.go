@@ -29,15 +29,12 @@ func (h *HTTPHandler) get(w http.ResponseWriter, r *http.Request) {
 	s := h.newStream(session, kept)
 	s.notices = true
 	l := newLink(s)
-	out := h.newEventWriter(w)
-	defer out.close()
+	defer l.leave()
 	l.begin()
-	if !out.deliver(l.take()) {
-		s.conclude(true)
-		return
-	}
 	takeOver(session, l)
 	defer session.Detach(l)
+	out := h.newEventWriter(w)
+	defer out.close()
 	h.carry(r, l, out, h.options.KeepAlive, session.Done())
 }
 

@@ -133,6 +133,7 @@ func (h *HTTPHandler) postResumable(p *post, r *http.Request, session *engine.Se
 	l := newLink(s)
 	l.json = p.json
 	s.attach(l)
+	defer l.leave()
 	ctx := context.WithoutCancel(r.Context())
 	go func() {
 		answered := true

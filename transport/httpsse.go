@@ -155,10 +155,12 @@ func (h *SSEHandler) stream(w http.ResponseWriter, r *http.Request) {
 	l.queue = append(l.queue, "event: endpoint\ndata: "+h.endpoint+"?sessionId="+url.QueryEscape(key)+"\n\n"...)
 	l.wake()
 	l.stream.attach(l)
+	defer l.leave()
 	s := &sseSession{Session: session, link: l}
 	h.sessions.Store(key, s)
 	defer h.sessions.Delete(key)
 	session.Attach(l)
+	defer session.Detach(l)
 	out := h.http.newEventWriter(w)
 	defer out.close()
 	h.http.carry(r, l, out, h.http.options.KeepAlive, session.Done())

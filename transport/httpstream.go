@@ -251,6 +251,7 @@ func (l *link) begin() {
 	l.stream.mu.Lock()
 	defer l.stream.mu.Unlock()
 	l.commit(l.stream.retryMS)
+	l.wake()
 }
 
 // full reports whether a frame finds no room. One that is alone always does.

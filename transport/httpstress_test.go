@@ -18,7 +18,7 @@ import (
 func TestRepliesBelongToTheirRequests(t *testing.T) {
 	noLeaks(t)
 	w := newWeb(t, nil, &transport.HTTPOptions{CommitDelay: 2 * time.Millisecond, KeepAlive: time.Millisecond, MaxMessageBytes: 4 << 10})
-	const workers, rounds = 16, 20
+	const workers, rounds = 8, 12
 	sessions := []string{w.session("2025-03-26"), w.session("2025-03-26"), w.session("2025-03-26")}
 	var running sync.WaitGroup
 	for n := range workers {

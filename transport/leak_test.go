@@ -20,7 +20,7 @@ import (
 const (
 	leakVisitors = 4
 	leakWarmUp   = 1_000
-	leakKeys     = 150_000
+	leakKeys     = 100_000
 	leakSessions = 10_000
 	// leakHeap is how much more of the heap may be in use afterwards: about 50
 	// bytes a session, less than any one thing that a session could leave behind.
@@ -49,23 +49,28 @@ func TestNothingLeaks(t *testing.T) {
 		}
 		visiting.Wait()
 	}
-	fillRegistry(t, e)
+	sessions := leakSessions
+	if raceDetector { // which makes it six times slower, and the heap's size another
+		sessions /= 10
+	} else {
+		fillRegistry(t, e)
+	}
 	visit(leakWarmUp)
 	goroutines, heap := footprint()
-	visit(leakSessions)
+	visit(sessions)
 	var after int
 	var grown int64
 	for wait := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		n, inUse := footprint()
-		if after, grown = n, inUse-heap; after <= goroutines && grown <= leakHeap || time.Now().After(wait) {
+		if after, grown = n, inUse-heap; after <= goroutines && (grown <= leakHeap || raceDetector) || time.Now().After(wait) {
 			break
 		}
 	}
-	t.Logf("after %d sessions: %d goroutines (%d before), heap %+d bytes", leakSessions, after, goroutines, grown)
+	t.Logf("after %d sessions: %d goroutines (%d before), heap %+d bytes", sessions, after, goroutines, grown)
 	if after > goroutines {
 		t.Errorf("goroutines: got %d, want at most %d", after, goroutines)
 	}
-	if grown > leakHeap {
+	if grown > leakHeap && !raceDetector {
 		t.Errorf("heap in use: grew by %d bytes, want at most %d", grown, leakHeap)
 	}
 	if s := e.Stats(); s.Sessions != 0 || s.ActiveRequests != 0 || s.Subscriptions != 0 {

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -176,4 +177,30 @@ func TestOutputNeverRead(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCancellationsUnderLoad: calls are cancelled while others begin and end, on
+// several sessions. What a cancellation still has to do must not touch the call
+// that comes next, which the race detector would tell.
+func TestCancellationsUnderLoad(t *testing.T) {
+	noLeaks(t)
+	f := newFixture(t, nil)
+	const rounds = 60
+	var running sync.WaitGroup
+	for range 4 {
+		running.Go(func() {
+			input := handshake
+			var want []string
+			for i := range rounds {
+				input += call(quote(i), "gate", text("never")) + "\n" + ping(quote(1000+i)) + "\n" + cancelOf(quote(i)) + "\n"
+				want = append(want, quote(1000+i)+" ok")
+			}
+			want = append(want, `"init" ok`)
+			slices.Sort(want)
+			if got := exchange(t, f, strings.NewReader(input), nil); !slices.Equal(got, want) {
+				t.Errorf("answers: got %d, want the %d of the pings and none of a cancelled call", len(got), len(want))
+			}
+		})
+	}
+	running.Wait()
 }

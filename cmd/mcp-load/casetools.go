@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 
 	"github.com/mcpengine/mcpengine/engine"
 )
@@ -16,6 +17,8 @@ var caseTools = map[string]func(*engine.Engine) error{
 	"case_progress": addProgressCase,
 	"case_print":    addPrintCase,
 	"case_elicit":   addElicitCase,
+
+	"needs_confirmation": addConfirmationCase,
 }
 
 // registerCaseTools registers tools of caseTools by name.
@@ -59,5 +62,28 @@ func addElicitCase(e *engine.Engine) error {
 	return plainTool(e, "case_elicit", "Asks the user, whether or not the client can.", nil,
 		func(ctx context.Context, c *engine.Call) (string, error) {
 			return elicit(ctx, c, "What is your name?", form)
+		})
+}
+
+// actionsTaken counts what needs_confirmation did.
+var actionsTaken atomic.Int64
+
+type confirmationIn struct {
+	Target string `json:"target" jsonschema:"what is acted on"`
+}
+
+func addConfirmationCase(e *engine.Engine) error {
+	form := json.RawMessage(`{"type":"object","properties":{}}`)
+	return engine.AddTool(e, engine.Tool{Name: "needs_confirmation", Description: "Acts only when the user agrees."},
+		func(ctx context.Context, c *engine.Call, in confirmationIn) (string, error) {
+			r, err := c.Elicit(ctx, &engine.ElicitRequest{Key: "confirm", Message: "Act on " + in.Target + "?", Schema: form})
+			if err != nil {
+				return "", err
+			}
+			if r.Action != "accept" {
+				return "nothing was done", nil
+			}
+			actionsTaken.Add(1)
+			return "acted on " + in.Target, nil
 		})
 }

@@ -157,7 +157,7 @@ func (h *debugHooks) inspect(_ context.Context, step inspectStep) (any, error) {
 		"active_requests": stats.ActiveRequests, "pending_server_requests": pending,
 		"tool_calls": started, "tool_outcomes": ended,
 		"schema_compilations": stats.SchemaCompilations, "tool_registrations": stats.ToolRegistrations,
-		"body_bytes_read": web.BodyBytesRead, "event_store_bytes": web.ReplayBytes,
+		"actions_taken": actionsTaken.Load(), "body_bytes_read": web.BodyBytesRead, "event_store_bytes": web.ReplayBytes,
 	}, nil
 }
 

@@ -28,6 +28,9 @@ func registerConformance(e *engine.Engine, features map[string]bool) error {
 		{"tools", conformanceContents},
 		{"tools", conformanceUtilities},
 		{"tools", conformanceSession},
+		{"tools", conformanceStateless},
+		{"tools", conformanceRounds},
+		{"tools", conformanceTasks},
 		{"resources", conformanceResources},
 		{"prompts", conformancePrompts},
 	} {

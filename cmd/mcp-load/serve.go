@@ -92,6 +92,16 @@ func serve(ctx context.Context, f *serveFlags, httpGiven bool, stderr io.Writer)
 	if err != nil {
 		return err
 	}
+	if err := s.run(ctx, logs); err != nil {
+		_ = s.shutdown(context.WithoutCancel(ctx), 0) // where it has not come to that
+		return err
+	}
+	return nil
+}
+
+// run serves what the flags say until ctx ends or, over stdio, the input does.
+func (s *server) run(ctx context.Context, logs io.Writer) error {
+	f := s.flags
 	if f.debugCases != "" {
 		stop, err := s.startDebug(f.debugCases)
 		if err != nil {

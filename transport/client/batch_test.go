@@ -46,7 +46,7 @@ func TestBatchAnswers(t *testing.T) {
 	// Nothing to answer: the next line is that of the ping.
 	p.write(`[{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":99,"result":{}}]`)
 	raw(ping(`5`), pong(`5`))
-	raw(`[]`, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request: an empty batch"}}`)
+	raw(`[]`, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request: empty batch"}}`)
 
 	p.write(`[` + ping(`1`) + `,{"jsonrpc":"2.0","id":2,"method":"slow"}]`)
 	<-entered

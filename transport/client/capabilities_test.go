@@ -133,9 +133,12 @@ func TestServerCapabilities(t *testing.T) {
 	noLeaks(t)
 	ctx := context.Background()
 	calls := map[string]func(c *client.Client) error{
-		"logging":                   func(c *client.Client) error { return c.SetLevel(ctx, client.LevelInfo) },
-		"resources.subscribe":       func(c *client.Client) error { return c.Subscribe(ctx, "u") },
-		"completions":               func(c *client.Client) error { _, err := c.Complete(ctx, &client.CompleteRequest{Prompt: "p"}); return err },
+		"logging":             func(c *client.Client) error { return c.SetLevel(ctx, client.LevelInfo) },
+		"resources.subscribe": func(c *client.Client) error { return c.Subscribe(ctx, "u") },
+		"completions": func(c *client.Client) error {
+			_, err := c.Complete(ctx, &client.CompleteRequest{Prompt: "p"})
+			return err
+		},
 		"tasks.requests.tools.call": func(c *client.Client) error { _, err := c.CallToolAsTask(ctx, "t", nil, 0, nil); return err },
 		"tasks.list":                func(c *client.Client) error { _, err := c.ListTasks(ctx); return err },
 		"tasks.cancel":              func(c *client.Client) error { _, err := c.Task("x").Cancel(ctx); return err },

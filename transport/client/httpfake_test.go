@@ -21,9 +21,9 @@ type endpoint struct {
 	session string // given at initialize; "" for none
 	// initResult replaces the usual result of initialize.
 	initResult string
-	post    func(w http.ResponseWriter, r *http.Request, f frame)
-	get     func(w http.ResponseWriter, r *http.Request)
-	del     func(w http.ResponseWriter)
+	post       func(w http.ResponseWriter, r *http.Request, f frame)
+	get        func(w http.ResponseWriter, r *http.Request)
+	del        func(w http.ResponseWriter)
 
 	mu   sync.Mutex // guards seen
 	seen []string   // "POST initialize", "GET", "DELETE" with session and revision

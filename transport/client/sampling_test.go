@@ -131,7 +131,9 @@ func TestSampleResult(t *testing.T) {
 		{"2025-11-25", nil, fmt.Errorf("x: %w", codec.NewError(-7, "own")), `"error":{"code":-7,"message":"own"}`},
 	} {
 		_, p, _ := connectPipeAs(t, initResultOf(test.revision, `{}`), &client.Options{
-			OnSample: func(context.Context, *client.SampleRequest) (*client.SampleResult, error) { return test.result, test.err },
+			OnSample: func(context.Context, *client.SampleRequest) (*client.SampleResult, error) {
+				return test.result, test.err
+			},
 		})
 		want := `"id":1,` + test.want
 		if strings.HasPrefix(test.want, "{") {
