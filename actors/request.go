@@ -36,7 +36,8 @@ type Request struct {
 	name   string     // in the registry
 	pid    *actor.PID // without generation
 
-	ready   chan struct{} // the session has taken note; capacity 1
+	noted   atomic.Int32  // whether the session has taken note
+	ready   chan struct{} // it has, while somebody waits; capacity 1
 	session *Session      // nil for a stateless request
 	id      []byte        // the exact token, borrowed from the frame
 	ending  bool          // which of the two messages to the session this is
@@ -85,8 +86,7 @@ func (s *System) Lease(session *Session, id []byte, owner Owner) (*Request, erro
 func (r *Request) register() error {
 	r.session.begin(r.system)
 	r.ending, r.refusal = false, nil
-	r.session.send(r)
-	<-r.ready
+	r.tell()
 	if r.refusal != nil {
 		r.session.end(r.system)
 	}
@@ -99,10 +99,29 @@ func (r *Request) refuse(err error) { r.note(err) }
 // urgent makes a full mailbox take the end of a request.
 func (r *Request) urgent() bool { return r.ending }
 
-// note ends the wait of register or of Release.
+// States of noted.
+const (
+	notYet  int32 = iota
+	taken         // the session has taken note
+	waiting       // the sender waits on ready for that
+)
+
+// tell sends the request to its session and waits until it has taken note,
+// which mostly it has when send returns, having run on this goroutine.
+func (r *Request) tell() {
+	r.noted.Store(notYet)
+	r.session.send(r)
+	if r.noted.CompareAndSwap(notYet, waiting) {
+		<-r.ready
+	}
+}
+
+// note ends the wait of tell.
 func (r *Request) note(err error) {
 	r.refusal = err
-	r.ready <- struct{}{}
+	if r.noted.Swap(taken) == waiting {
+		r.ready <- struct{}{}
+	}
 }
 
 // Release gives the request back, after its handler has returned. Every later
@@ -115,8 +134,7 @@ func (r *Request) Release() {
 	r.mu.Unlock()
 	if r.session != nil {
 		r.ending = true
-		r.session.send(r)
-		<-r.ready
+		r.tell()
 		r.session.end(r.system)
 	}
 	r.session, r.id = nil, nil
