@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"time"
 
 	"github.com/mcpengine/mcpengine/transport/client/wire"
@@ -43,7 +42,7 @@ type Config struct {
 	Command []string // argv of a stdio server, spawned once for each session
 
 	Protocol string      // revision to ask for; "" and "auto" mean the newest in Revisions
-	Header   http.Header // added to every HTTP request
+	Header   wire.Header // added to every HTTP request
 
 	Rate        float64       // calls a second in the whole run (open loop); 0 means a closed loop
 	Arrivals    Arrivals      // default Constant

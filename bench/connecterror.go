@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
-	"os/exec"
 	"syscall"
 
 	"github.com/mcpengine/mcpengine/transport/client/wire"
@@ -37,7 +35,7 @@ func (r *run) connectError(err error) error {
 		text = fmt.Sprintf("cannot connect to %s: there is no host %s; check the name", target, dns.Name)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		text = fmt.Sprintf("cannot connect to %s: connection refused; is the server running, and is the port right?", target)
-	case errors.Is(err, exec.ErrNotFound):
+	case errors.Is(err, wire.ErrCommandNotFound):
 		text = fmt.Sprintf("cannot start %s: there is no such command", r.cfg.target())
 	case errors.As(err, &we) && we.Kind == wire.KindTimeout:
 		text = fmt.Sprintf("%s did not answer within %s (--timeout)", target, r.cfg.Timeout)
@@ -55,9 +53,9 @@ func (r *run) connectError(err error) error {
 // statusHint explains an HTTP status in reply to initialize.
 func statusHint(target string, e *wire.StatusError) string {
 	switch {
-	case e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed:
+	case e.Status == wire.StatusNotFound || e.Status == wire.StatusMethodNotAllowed:
 		return fmt.Sprintf("%s answered %d: there is no MCP endpoint at this path (the usual one is /mcp)", target, e.Status)
-	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
+	case e.Status == wire.StatusUnauthorized || e.Status == wire.StatusForbidden:
 		return fmt.Sprintf("%s answered %d: it wants credentials, give them with -H 'Authorization: Bearer ...'", target, e.Status)
 	case e.Location != "":
 		return fmt.Sprintf("%s redirects to %s: give that address", target, clip([]byte(e.Location)))

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"errors"
-	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -17,14 +16,14 @@ const sideTimeout = time.Second
 // header, so that thousands of sessions need no more connections than calls are in flight.
 type httpPeer struct {
 	target  *wire.Target
-	own     http.Header // the headers that the user asked for
+	own     wire.Header // the headers that the user asked for
 	params  []byte      // of initialize
 	opening []byte      // head of the initialize request
 }
 
 var (
-	postHeader = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
-	getHeader  = http.Header{"Accept": {"text/event-stream"}}
+	postHeader = wire.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+	getHeader  = wire.Header{"Accept": {"text/event-stream"}}
 )
 
 func newHTTPPeer(c *Config) (*httpPeer, error) {
@@ -34,7 +33,7 @@ func newHTTPPeer(c *Config) (*httpPeer, error) {
 	}
 	p := &httpPeer{target: target, own: c.Header.Clone(), params: initializeParams(c.Protocol, c.Version)}
 	if p.own == nil {
-		p.own = http.Header{}
+		p.own = wire.Header{}
 	}
 	if p.own.Get("User-Agent") == "" {
 		p.own.Set("User-Agent", "mcp-load")
@@ -74,7 +73,7 @@ func (p *httpPeer) open(c *caller, deadline time.Time) (session, error) {
 		return nil, err
 	}
 	s := &httpSession{peer: p, agreed: *h, id: string(c.reply.SessionID)}
-	own := http.Header{"MCP-Protocol-Version": {h.protocol}}
+	own := wire.Header{"MCP-Protocol-Version": {h.protocol}}
 	if s.id != "" {
 		own["Mcp-Session-Id"] = []string{s.id}
 	}
@@ -91,7 +90,7 @@ type httpSession struct {
 	agreed handshake
 	id     string // empty where the server keeps no session
 	post   []byte // head of its POST requests
-	rest   http.Header
+	rest   wire.Header
 }
 
 func (s *httpSession) info() *handshake { return &s.agreed }
@@ -118,7 +117,7 @@ func (s *httpSession) notify(c *caller, method string, params []byte, deadline t
 // lost: a 404 for a request with a session id means that the session has ended.
 func (s *httpSession) lost(err error) bool {
 	var status *wire.StatusError
-	return s.id != "" && errors.As(err, &status) && status.Status == http.StatusNotFound
+	return s.id != "" && errors.As(err, &status) && status.Status == wire.StatusNotFound
 }
 
 // close sends DELETE. A server may answer 405, which says that clients cannot end sessions here.
@@ -133,7 +132,7 @@ func (s *httpSession) close(c *caller, deadline time.Time) error {
 	c.req = wire.Request{Head: head}
 	err = c.conn.Call(&c.req, deadline, &c.reply)
 	var status *wire.StatusError
-	if errors.As(err, &status) && status.Status == http.StatusMethodNotAllowed {
+	if errors.As(err, &status) && status.Status == wire.StatusMethodNotAllowed {
 		return nil
 	}
 	return err

@@ -173,7 +173,7 @@ func AppendNotification(dst []byte, method string, params []byte) []byte {
 }
 
 func appendParams(dst, params []byte) []byte {
-	if params != nil {
+	if len(params) > 0 {
 		dst = append(dst, `,"params":`...)
 		dst = append(dst, params...)
 	}

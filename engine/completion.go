@@ -52,10 +52,10 @@ func handleComplete(ctx context.Context, c *Call) error {
 }
 
 // completer finds who completes, nil where nobody does.
-func (cat *catalog) completer(ref []byte, argument string) (CompleteFunc, error) {
+func (c *catalog) completer(ref []byte, argument string) (CompleteFunc, error) {
 	switch codec.Text(ref, "type") {
 	case "ref/prompt":
-		e := cat.prompts.byName[codec.Text(ref, "name")]
+		e := c.prompts.byName[codec.Text(ref, "name")]
 		if e == nil {
 			return nil, errRef
 		}
@@ -67,10 +67,10 @@ func (cat *catalog) completer(ref []byte, argument string) (CompleteFunc, error)
 		return nil, codec.NewError(codec.CodeInvalidParams, "Invalid params: the prompt has no argument "+clip([]byte(argument)))
 	case "ref/resource":
 		uri := codec.Text(ref, "uri")
-		if e := cat.templates.byName[uri]; e != nil {
+		if e := c.templates.byName[uri]; e != nil {
 			return e.complete, nil
 		}
-		if cat.resources.byName[uri] != nil {
+		if c.resources.byName[uri] != nil {
 			return nil, nil
 		}
 	}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"fmt"
 	"math/bits"
 
@@ -135,15 +134,7 @@ func isKind(value []byte, kind string) bool {
 	case "number":
 		return c == '-' || '0' <= c && c <= '9'
 	case "integer":
-		return (c == '-' || '0' <= c && c <= '9') && isIntegral(value)
+		return (c == '-' || '0' <= c && c <= '9') && codec.IsIntegral(value)
 	}
 	return true
-}
-
-// isIntegral reports whether a number has no fraction: 1, 1.0 and 1e3 have none.
-func isIntegral(number []byte) bool {
-	if bytes.IndexAny(number, ".eE") < 0 {
-		return true
-	}
-	return codec.IsIntegral(number)
 }
