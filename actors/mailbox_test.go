@@ -219,7 +219,7 @@ func TestPanicStopsSession(t *testing.T) {
 // TestRefusalAfterStop has many senders at a session that is closed in the
 // middle: every one of them gets an answer.
 func TestRefusalAfterStop(t *testing.T) {
-	for round := range 20 {
+	for round := range 8 {
 		s := NewSystem(Config{Limits: Limits{MaxMailbox: 8}})
 		session := open(t, s, "a")
 		var senders sync.WaitGroup
@@ -253,7 +253,7 @@ func TestRefusalAfterStop(t *testing.T) {
 				}
 			})
 		}
-		time.AfterFunc(time.Duration(round)*100*time.Microsecond, func() { session.Close(ErrCancelled) })
+		time.AfterFunc(time.Duration(round)*250*time.Microsecond, func() { session.Close(ErrCancelled) })
 		done := make(chan struct{})
 		go func() { senders.Wait(); close(done) }()
 		select {

@@ -27,19 +27,13 @@ var _ actor.Actor = (*Subscription)(nil)
 
 // interval tells a subscription that its interval is over. It has no state and is
 // therefore shared.
-type (
-	updated  struct{}
-	interval struct{}
-)
+type interval struct{}
 
 // urgent makes a full mailbox take the end of an interval, after which nothing
 // would ever be delivered again.
 func (*interval) urgent() bool { return true }
 
-var (
-	messageUpdated  = &updated{}
-	messageInterval = &interval{}
-)
+var messageInterval = &interval{}
 
 // Subscribe begins a subscription of the session to a topic. deliver is called
 // from the subscription's actor and must not block. A second subscription to the

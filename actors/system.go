@@ -43,7 +43,7 @@ type System struct {
 	guardian *actor.PID         // parent of sessions and of stateless requests
 	started  time.Time
 
-	sessionProps, subscriptionProps *actor.Props
+	sessionProps *actor.Props
 
 	spawning struct {
 		sync.Mutex

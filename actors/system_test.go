@@ -55,7 +55,7 @@ func TestShutdownLeavesNothing(t *testing.T) {
 // TestShutdownWhileOpening checks that no session survives a Shutdown that
 // comes while it is opened.
 func TestShutdownWhileOpening(t *testing.T) {
-	for round := range 30 {
+	for round := range 10 {
 		s := NewSystem(Config{})
 		var opening sync.WaitGroup
 		sessions := make([]*Session, 4)
@@ -71,7 +71,7 @@ func TestShutdownWhileOpening(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(time.Duration(round) * 20 * time.Microsecond)
+		time.Sleep(time.Duration(round) * 60 * time.Microsecond)
 		s.Shutdown()
 		opening.Wait()
 		for _, session := range sessions {

@@ -35,7 +35,7 @@ func newPipeCaller(tb testing.TB) *pipeCaller {
 			p.read()
 		}
 	}
-	p.request = []byte(call("1", "quick", "") + "\n")
+	p.request = []byte(call(firstID, "quick", "") + "\n")
 	return p
 }
 
@@ -49,12 +49,25 @@ func (p *pipeCaller) read() []byte {
 }
 
 func (p *pipeCaller) call() {
+	nextID(p.request)
 	if _, err := p.conn.Write(p.request); err != nil {
 		p.tb.Fatal(err)
 	}
 	if got := p.read(); !bytes.Contains(got, []byte(`"quick"`)) {
 		p.tb.Fatalf("the answer: got %q, want that of the tool", got)
 	}
+}
+
+// firstID is the id of a request that nextID counts on.
+const firstID = "1000000000"
+
+// nextID gives a request the next id, in its place: an id is used once.
+func nextID(request []byte) {
+	i := bytes.Index(request, []byte(`"id":`)) + len(`"id":`) + len(firstID) - 1
+	for ; request[i] == '9'; i-- {
+		request[i] = '0'
+	}
+	request[i]++
 }
 
 func BenchmarkPipeToolsCall(b *testing.B) {
@@ -71,11 +84,12 @@ func BenchmarkHTTPToolsCall(b *testing.B) {
 	w := newWeb(b, nil, nil)
 	session := w.session("2025-11-25")
 	conn := w.dial()
-	body := call("1", "quick", "")
+	body := call(firstID, "quick", "")
 	request := []byte(head(session, "Mcp-Protocol-Version: 2025-11-25", "Content-Length: "+strconv.Itoa(len(body))) + body)
 	_ = conn.SetDeadline(time.Time{})
 	b.ReportAllocs()
 	for b.Loop() {
+		nextID(request)
 		if _, err := conn.Write(request); err != nil {
 			b.Fatal(err)
 		}

@@ -1,5 +1,6 @@
 // Package transport moves frames between a peer and an engine: stdio,
-// Streamable HTTP, and an in-memory pair for tests and embedders.
+// Streamable HTTP with resumable streams, the deprecated HTTP+SSE, and an
+// in-memory pair for tests and embedders.
 //
 // A transport knows framing, headers, deadlines and streams. It decodes a frame
 // to find out whose it is, and leaves what it means to the engine. Every

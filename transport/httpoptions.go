@@ -33,7 +33,9 @@ type HTTPOptions struct {
 	// stream is given up. Default 30 s.
 	WriteTimeout time.Duration
 	// MaxQueueBytes is how much waits for a peer that does not read its
-	// event stream; what comes beyond is dropped. Default 1 MiB.
+	// event stream. What comes beyond is dropped, or, where events are kept,
+	// the response ends and the client gets the rest by resuming. Default
+	// 1 MiB.
 	MaxQueueBytes int
 	// Events makes event streams resumable from 2025-03-26 on: events get
 	// ids, and a client whose connection broke gets with Last-Event-ID what

@@ -185,3 +185,30 @@ func TestSSEFarBehind(t *testing.T) {
 	}
 	s.sessions(0)
 }
+
+// TestResumeMeetsTheEndOfTheSession ends the session while a GET looks into the
+// store: the GET ends, and nothing is kept of the session.
+func TestResumeMeetsTheEndOfTheSession(t *testing.T) {
+	o := withEvents()
+	store := &hookedEvents{MemoryEvents: transport.NewMemoryEvents(0, 0)}
+	o.Events = store
+	s := newResumeServer(t, o)
+	session := s.open("2025-11-25")
+	first := s.get(session, "")
+	first.want("GET", "*-0 retry=40 empty")
+	s.NotifyListChanged("tools")
+	first.want("GET", "*-1 notifications/tools/list_changed")
+	first.reset()
+	s.noStreams()
+	stream, _, _ := strings.Cut(first.last, "-")
+	store.set(func() {
+		s.Session(session).Close()
+		eventually(t, "nothing is kept", func() bool { return s.handler.Stats().ReplayBytes == 0 })
+	})
+	get := s.get(session, stream+"-0")
+	get.want("second GET", "*-1 notifications/tools/list_changed", "*-1 retry=40 empty")
+	get.wantEnd("second GET")
+	if got := s.handler.Stats().ReplayBytes; got != 0 {
+		t.Errorf("ReplayBytes: got %d, want 0", got)
+	}
+}

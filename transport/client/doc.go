@@ -1,7 +1,8 @@
 // Package client is the other end of the pipes that package transport serves:
-// a client of the Model Context Protocol over Streamable HTTP, over the standard
-// streams of a process that it spawns, and over any pipe that carries one frame
-// a line. It covers the session-based revisions, 2024-11-05 to 2025-11-25.
+// a client of the Model Context Protocol over Streamable HTTP, over the HTTP+SSE
+// transport that came before it, over the standard streams of a process that it
+// spawns, and over any pipe that carries one frame a line. It covers the
+// session-based revisions, 2024-11-05 to 2025-11-25.
 //
 // A reader may rely on this:
 //
@@ -12,13 +13,20 @@
 //     with notifications/cancelled (never for initialize, which the protocol
 //     forbids). Where no context ends it, a time limit does.
 //   - Requests of the server are answered exactly once, unless the server
-//     cancels them: ping by the client itself, others by Options.OnRequest.
+//     cancels them: ping by the client itself, sampling, elicitation and roots
+//     by the callbacks of Options, others by Options.OnRequest. The callbacks
+//     decide what is declared, and what was not declared is refused.
+//   - Nothing that a server sends makes the client open a URL.
 //   - After Close there is no goroutine, descriptor or child process left.
 //   - Message sizes, calls in flight, requests of the server that run at once,
-//     pages of a list and the kept end of a process's stderr all have limits.
+//     its tasks, pages of a list and the kept end of a process's stderr all have
+//     limits.
 //
 // The layers: one file correlates (call.go), one dispatches what arrives
-// (inbound.go), one negotiates (handshake.go); a link moves frames (pipe.go,
-// process.go, http.go with httpstream.go and sse.go); typed helpers stand on
-// Request (calls.go, results.go). A link does not know what a method means.
+// (inbound.go, with notification.go, serverrequest.go and batch.go), one
+// negotiates (handshake.go, with capabilities.go); a link moves frames (pipe.go,
+// process.go, http.go with httpstream.go, oldsse.go, sse.go); typed helpers stand
+// on Request (calls.go, complete.go, task.go), and typed callbacks on
+// serverrequest.go (sampling.go, elicit.go with form.go, roots.go, taskserve.go).
+// A link does not know what a method means.
 package client
