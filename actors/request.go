@@ -2,6 +2,8 @@ package actors
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -237,9 +239,11 @@ func (r *Request) key() string { return unsafe.String(unsafe.SliceData(r.id), le
 
 // requestPool keeps request actors that are free. Each stays registered.
 type requestPool struct {
-	mu   sync.Mutex
-	free []*Request
 	made atomic.Uint64
+
+	mu    sync.Mutex // guards what follows
+	free  []*Request
+	known map[*Request]struct{} // all that are registered, free or leased
 }
 
 func (p *requestPool) get(s *System) *Request {
@@ -259,7 +263,23 @@ func (p *requestPool) get(s *System) *Request {
 		answered: true,
 	}
 	r.pid, _ = s.actors.ProcessRegistry.Add(r, r.name)
+	p.mu.Lock()
+	if p.known == nil {
+		p.known = make(map[*Request]struct{})
+	}
+	p.known[r] = struct{}{}
+	p.mu.Unlock()
 	return r
+}
+
+// endAll ends every request that is in flight.
+func (p *requestPool) endAll(cause error) {
+	p.mu.Lock()
+	known := slices.Collect(maps.Keys(p.known))
+	p.mu.Unlock()
+	for _, r := range known {
+		r.end(0, cause)
+	}
 }
 
 func (p *requestPool) put(s *System, r *Request) {
@@ -267,6 +287,8 @@ func (p *requestPool) put(s *System, r *Request) {
 	keep := len(p.free) < s.limits.PooledRequests && !s.closed.Load()
 	if keep {
 		p.free = append(p.free, r)
+	} else {
+		delete(p.known, r)
 	}
 	p.mu.Unlock()
 	if !keep {
@@ -279,6 +301,9 @@ func (p *requestPool) drain(s *System) {
 	p.mu.Lock()
 	free := p.free
 	p.free = nil
+	for _, r := range free {
+		delete(p.known, r)
+	}
 	p.mu.Unlock()
 	for _, r := range free {
 		s.actors.ProcessRegistry.Remove(r.pid)

@@ -143,6 +143,7 @@ func (s *System) Shutdown() {
 		for _, session := range s.sessions.all() {
 			session.Close(ErrShutdown)
 		}
+		s.pool.endAll(ErrShutdown)
 		s.pool.drain(s)
 		s.actors.Shutdown()
 	})

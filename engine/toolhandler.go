@@ -121,6 +121,9 @@ func outputOf[Out any](t *Tool) (func(c *Call, out Out) error, error) {
 		if err != nil {
 			return fmt.Errorf("encoding the result: %w", err)
 		}
+		if t.OutputSchema != nil && string(raw) == "null" {
+			return codec.NewError(codec.CodeInternalError, "The tool gave no result, which its output schema demands")
+		}
 		r := &Result{Content: []Content{Text{Text: string(raw)}}}
 		if codec.IsObject(raw) {
 			r.Structured = raw
