@@ -135,13 +135,23 @@ func (r *Request) Release() {
 	r.generation.Add(1)
 	r.mu.Unlock()
 	if r.session != nil {
-		r.ending = true
-		r.tell()
+		r.Forget()
 		r.session.end(r.system)
 	}
 	r.session, r.id = nil, nil
 	r.system.inFlight.Add(-1)
 	r.system.pool.put(r.system, r)
+}
+
+// Forget takes the id out of the session's table, so that the peer may use it
+// again as soon as it has the answer. It is called by the handler's goroutine,
+// before the answer goes out; Release does so at the latest.
+func (r *Request) Forget() {
+	if r.session == nil || r.ending {
+		return
+	}
+	r.ending = true
+	r.tell()
 }
 
 // Generation names this lease. It differs for each.

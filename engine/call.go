@@ -35,6 +35,7 @@ type Call struct {
 	rounds     *rounds   // of the stateless era, once the handler asks for them
 	resultType string    // of the stateless era; "" means complete
 	listens    bool      // it is a subscriptions/listen
+	peer       *Peer     // of a pipe in the stateless era, which knows the id
 
 	// The handler's goroutine alone.
 	out    []byte // the response frame that is being made
@@ -218,6 +219,10 @@ func (c *Call) conclude(out *buffer, reason any, stack []byte, err error) {
 	code := 0
 	if fault != nil {
 		code = fault.Code
+	}
+	c.request.Forget()
+	if c.peer != nil {
+		c.peer.remove(c.message.ID, c)
 	}
 	if c.request.Claim(c.generation) {
 		c.stream.Finish(c.out, code)

@@ -126,7 +126,7 @@ func open(t *testing.T, e *engine.Engine) *peer {
 		t.Fatal(err)
 	}
 	p := &peer{t: t, session: session, notes: new(reply)}
-	session.Attach(p.notes)
+	session.Attach(watch(t, session.Revision, "", p.notes))
 	return p
 }
 
@@ -160,7 +160,7 @@ func (p *peer) send(frame string) *reply {
 func (p *peer) receive(ctx context.Context, frame string, r *reply) {
 	var m codec.Message
 	fault := codec.Decode([]byte(frame), &m)
-	p.session.Receive(ctx, &m, fault, r)
+	p.session.Receive(ctx, &m, fault, watch(p.t, p.session.Revision, frame, r))
 }
 
 // start hands a request to the session and does not wait.

@@ -33,10 +33,13 @@ func (p *Peer) add(id string, c *Call) bool {
 	return true
 }
 
-func (p *Peer) remove(id string) {
+// remove forgets a call, so that its id can be used again.
+func (p *Peer) remove(id []byte, c *Call) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.inFlight, id)
+	if p.inFlight[string(id)] == c {
+		delete(p.inFlight, string(id))
+	}
 }
 
 // Cancel ends the request of an id, without an answer. It reports whether there
@@ -112,12 +115,12 @@ func (e *Engine) ReceiveModern(ctx context.Context, p *Peer, m *codec.Message, h
 		return
 	}
 	if p != nil {
-		id := string(m.ID)
-		if !p.add(id, c) {
+		c.peer = p
+		if !p.add(string(m.ID), c) {
 			answer(m.ID, codec.NewError(codec.CodeInvalidRequest, "Invalid Request: a request with this id is in flight"), stream)
 			return
 		}
-		defer p.remove(id)
+		defer p.remove(m.ID, c) // where it was not admitted
 	}
 	e.lease(c, nil)
 }
