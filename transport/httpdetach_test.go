@@ -37,7 +37,9 @@ func TestCloseStream(t *testing.T) {
 // TestCloseStreamAtOnce closes the connection before anything was sent: the
 // priming event carries the time to wait.
 func TestCloseStreamAtOnce(t *testing.T) {
-	s := newResumeServer(t, withEvents())
+	o := withEvents()
+	o.CommitDelay = 5 * time.Second
+	s := newResumeServer(t, o)
 	s.add(t, "poll", func(_ context.Context, c *engine.Call, _, out []byte) ([]byte, error) {
 		if err := errors.Join(c.CloseStream(70*time.Millisecond), c.CloseStream(time.Second)); err != nil {
 			return nil, err

@@ -3,9 +3,9 @@ package transport
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,9 +75,6 @@ type lineServer struct {
 	skipping   bool // within a line that is too long
 }
 
-// lineCount numbers the sessions of line transports, as their keys.
-var lineCount atomic.Uint64
-
 // serveLines serves a session until the input ends, the output fails or ctx
 // ends, and then drains.
 func serveLines(ctx context.Context, e *engine.Engine, in io.Reader, out io.Writer, o *LineOptions) error {
@@ -95,7 +92,7 @@ func serveLines(ctx context.Context, e *engine.Engine, in io.Reader, out io.Writ
 	}
 	s.jobs.New = func() any { return &lineJob{server: s} }
 	s.out = newLineWriter(out, s.options.MaxQueueBytes)
-	session, err := e.OpenSession("line-"+strconv.FormatUint(lineCount.Add(1), 10), nil)
+	session, err := e.OpenSession("line-"+rand.Text(), nil) // no HTTP request may guess it
 	if err != nil {
 		return err
 	}
