@@ -11,11 +11,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// deadLetterTimer is a goroutine of the actor library's that ends by itself a
-// second after the first dead letter.
-const deadLetterTimer = "github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func2.1"
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(deadLetterTimer)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // owner is an Owner that keeps what it was told.
 type owner struct {

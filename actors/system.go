@@ -73,7 +73,10 @@ func NewSystem(c Config) *System {
 	quiet := slog.New(lowered{c.Logger.Handler()})
 	s := &System{
 		actors: actor.NewActorSystem(
-			actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet })),
+			actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }),
+			// The library counts dead letters on a goroutine that lives for this
+			// long, and would outlive the system by a second.
+			actor.WithDeadLetterThrottleInterval(time.Millisecond)),
 		limits:  c.Limits.withDefaults(),
 		started: time.Now(),
 		stop:    make(chan struct{}),

@@ -18,11 +18,7 @@ import (
 	"github.com/mcpengine/mcpengine/engine"
 )
 
-// deadLetterTimer is a goroutine of the actor library's that ends by itself a
-// second after the first dead letter.
-const deadLetterTimer = "github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func2.1"
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(deadLetterTimer)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // legacy are the revisions that have a handshake.
 var legacy = []engine.Revision{engine.Rev20241105, engine.Rev20250326, engine.Rev20250618, engine.Rev20251125}
