@@ -33,6 +33,7 @@ var layers = map[string][]string{
 	"cluster":          {"actors", "codec"},
 	"cmd":              {"actors", "bench", "cluster", "codec", "engine", "transport", "transport/client"},
 
+	"examples":                   {"engine", "transport"},
 	"internal/conformanceclient": {"transport/client", "codec"},
 }
 
@@ -49,7 +50,7 @@ var owners = map[string][]string{
 	"github.com/yosida95/uritemplate":         {"engine"},
 	"golang.org/x/sys":                        {"transport"},
 	"golang.org/x/term":                       {"cmd/mcp-load"},
-	"net/http":                                {"transport", "transport/client", "cmd/mcp-load"},
+	"net/http":                                {"transport", "transport/client", "cmd/mcp-load", "examples"},
 	"os/exec":                                 {"transport/client"},
 }
 
@@ -108,7 +109,7 @@ func TestJudgeImport(t *testing.T) {
 		{"bench", "github.com/shirou/gopsutil/v4/process", ""},
 		{"engine", "github.com/valyala/fastjson/fastfloat", "github.com/valyala/fastjson belongs to [codec]"},
 		{"transport/client/wire", "net/http", ""},
-		{"bench", "net/http/httptrace", "net/http belongs to [transport transport/client cmd/mcp-load]"},
+		{"bench", "net/http/httptrace", "net/http belongs to [transport transport/client cmd/mcp-load examples]"},
 		{"engine", "net/url", ""},
 		{"engine", "example.com/x", "example.com/x has no entry in owners"},
 	} {

@@ -9,6 +9,7 @@ type Limits struct {
 	MaxRequests             int           // requests in flight in all; 65,536
 	MaxRequestsPerSession   int           // requests in flight in one session; 1,024
 	MaxSubscriptions        int           // subscriptions in one session; 1,024
+	MaxListeners            int           // subscriptions of the stateless era in all; 65,536
 	MaxOutgoing             int           // requests of ours that one peer has not answered; 1,024
 	MaxMailbox              int           // messages that wait in one session's mailbox; 4,096
 	PooledRequests          int           // request actors kept for reuse; 1,024
@@ -27,6 +28,7 @@ func (l Limits) withDefaults() Limits {
 		{&l.MaxRequests, 65_536},
 		{&l.MaxRequestsPerSession, 1_024},
 		{&l.MaxSubscriptions, 1_024},
+		{&l.MaxListeners, 65_536},
 		{&l.MaxOutgoing, 1_024},
 		{&l.MaxMailbox, 4_096},
 		{&l.PooledRequests, 1_024},

@@ -29,6 +29,11 @@ func (s *System) Listen(topics []string) (*Listener, error) {
 	if err := s.Admit(); err != nil {
 		return nil, err
 	}
+	if s.listening.Add(1) > int64(s.limits.MaxListeners) {
+		s.listening.Add(-1)
+		s.refused.Add(1)
+		return nil, ErrOverloaded
+	}
 	l := &Listener{system: s, topics: topics, ready: make(chan struct{}, 1), done: make(chan struct{})}
 	l.box.system = s
 	s.subscriptions.Add(1)
@@ -97,6 +102,7 @@ func (l *Listener) Receive(ctx actor.Context) {
 		l.box.close()
 		l.system.listeners.Delete(l)
 		l.system.subscriptions.Add(-1)
+		l.system.listening.Add(-1)
 		close(l.done)
 	}
 }

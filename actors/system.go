@@ -57,7 +57,8 @@ type System struct {
 
 	closed        atomic.Bool
 	inFlight      atomic.Int64
-	subscriptions atomic.Int64
+	subscriptions atomic.Int64 // of both eras
+	listening     atomic.Int64 // those of the stateless era
 	refused       atomic.Int64
 
 	stop     chan struct{} // closed by Shutdown

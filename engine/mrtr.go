@@ -3,9 +3,11 @@ package engine
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -96,10 +98,12 @@ func (c *Call) checkState() error {
 // binding is what a state is bound to: who asks for what.
 func (c *Call) binding() []byte {
 	sum := sha256.Sum256(c.message.Arguments)
-	b := append([]byte(nil), c.message.Method...)
-	b = append(append(b, 0), c.name...)
-	b = append(append(b, 0), c.principal()...)
-	return append(append(b, 0), sum[:]...)
+	b := sum[:]
+	for _, part := range []string{string(c.message.Method), c.name, c.principal()} {
+		b = binary.AppendUvarint(b, uint64(len(part))) // so that no part can pass for two
+		b = append(b, part...)
+	}
+	return b
 }
 
 // principal gives who makes the call, as the embedder tells.
@@ -134,7 +138,9 @@ func (c *Call) input(key, method string, params []byte, read func(answer []byte)
 		return nil
 	}
 	delete(r.answers, key)
-	r.pending = append(r.pending, question{key, method, params})
+	if !slices.ContainsFunc(r.pending, func(q question) bool { return q.key == key }) {
+		r.pending = append(r.pending, question{key, method, params})
+	}
 	return errInputRequired
 }
 

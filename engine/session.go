@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -43,6 +44,9 @@ func (e *Engine) OpenSession(key string, onClose func(cause error)) (*Session, e
 	s := &Session{engine: e, onClose: onClose}
 	s.level.Store(uint32(LevelInfo))
 	a, err := e.system.OpenSession(key, s, s.closed)
+	if errors.Is(err, actors.ErrShutdown) {
+		return nil, ErrShuttingDown
+	}
 	if err != nil {
 		return nil, err
 	}

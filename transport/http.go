@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -107,10 +108,25 @@ func (h *HTTPHandler) cors(w http.ResponseWriter, r *http.Request) bool {
 	}
 	header.Set("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS")
 	header.Set("Access-Control-Allow-Headers", "Content-Type, Accept, Authorization, Last-Event-ID, "+
-		"Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name")
+		"Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name"+wantedParams(r.Header.Values("Access-Control-Request-Headers")))
 	header.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true
+}
+
+// wantedParams gives those of the headers that a preflight asks for which repeat
+// an argument of a tool; their names are the tools'.
+func wantedParams(asked []string) string {
+	var list strings.Builder
+	for _, value := range asked {
+		for name := range strings.SplitSeq(value, ",") {
+			name = strings.TrimSpace(name)
+			if len(name) > len("mcp-param-") && strings.EqualFold(name[:len("mcp-param-")], "mcp-param-") {
+				list.WriteString(", " + name)
+			}
+		}
+	}
+	return list.String()
 }
 
 // post serves a POST: one message, or a batch.
