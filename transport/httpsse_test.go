@@ -253,7 +253,8 @@ func TestSSEShutdown(t *testing.T) {
 }
 
 // TestSSEStalledReader has a client that asks and does not read. It is told to
-// come again later, and what waits for it is bounded; another is not held up.
+// come again later, or has lost its session by then, and what waits for it is
+// bounded; another is not held up.
 func TestSSEStalledReader(t *testing.T) {
 	o := &transport.SSEOptions{HTTP: transport.HTTPOptions{MaxQueueBytes: 1 << 20, WriteTimeout: time.Second}}
 	s := newSSEServer(t, o, nil)
@@ -263,12 +264,12 @@ func TestSSEStalledReader(t *testing.T) {
 		r := s.request(http.MethodPost, path, call(fmt.Sprint(i), "big", `"n":200000,`+text("x")))
 		statuses[r.resp.StatusCode] = true
 		r.rest()
-		if r.resp.StatusCode == http.StatusServiceUnavailable {
+		if r.resp.StatusCode != http.StatusAccepted {
 			break
 		}
 	}
-	if !statuses[http.StatusServiceUnavailable] {
-		t.Errorf("POSTs: got the statuses %v, want 503 at last", statuses)
+	if !statuses[http.StatusServiceUnavailable] && !statuses[http.StatusNotFound] {
+		t.Errorf("POSTs: got the statuses %v, want 503 or 404 at last", statuses)
 	}
 	other, otherPath := s.open("2024-11-05")
 	s.send(otherPath, ping("1"))
