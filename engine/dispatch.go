@@ -39,6 +39,9 @@ func (e *Engine) lease(c *Call, a *actors.Session) {
 		timer := time.AfterFunc(limit, func() { r.EndLease(c.generation, errHandlerTimeout) })
 		defer timer.Stop()
 	}
+	if s, ok := c.stream.(Starter); ok {
+		s.Start()
+	}
 	c.run()
 }
 

@@ -18,6 +18,11 @@ type Stream interface {
 	Flush()
 }
 
+// Starter is a Stream that wants to know when a request's handler is about to
+// run. Until then what came before and after it is handled in order; from then
+// on the request may take its time, and whoever brought it need not wait.
+type Starter interface{ Start() }
+
 // ErrStreamClosed means that a stream takes no more frames.
 var ErrStreamClosed = errors.New("engine: stream closed")
 

@@ -273,23 +273,28 @@ type lineJob struct {
 	server  *lineServer // never changes: a late Flush may meet the next line's job
 	frame   []byte
 	message codec.Message
-	turn    atomic.Uint64 // of the relay
+	turn    atomic.Uint64 // of the relay; 0 until a handler runs
 	sent    atomic.Bool
 }
 
 // handle handles one line. It reports whether this goroutine still has the role.
+// Everything up to the start of a handler is done with the role, so that
+// messages take effect in the order in which they came.
 func (s *lineServer) handle(line []byte) bool {
 	job := s.jobs.Get().(*lineJob)
 	job.frame = append(job.frame[:0], line...)
 	job.sent.Store(false)
-	turn := s.relay.enter()
-	job.turn.Store(turn)
+	job.turn.Store(0)
 	if codec.IsBatch(job.frame) {
+		job.Start()
 		s.session.ReceiveBatch(s.ctx, job.frame, job)
 	} else {
 		s.receive(job)
 	}
-	mine := s.relay.leave(turn)
+	mine := true
+	if turn := job.turn.Load(); turn != 0 {
+		mine = s.relay.leave(turn)
+	}
 	if !mine {
 		s.out.flush()
 	}
@@ -298,6 +303,10 @@ func (s *lineServer) handle(line []byte) bool {
 	}
 	return mine
 }
+
+// Start is called when a handler is about to run: from now on the role may go to
+// another goroutine.
+func (j *lineJob) Start() { j.turn.Store(j.server.relay.enter()) }
 
 // receive hands one message to the engine, by its era.
 func (s *lineServer) receive(job *lineJob) {
@@ -329,7 +338,8 @@ func (j *lineJob) Finish(frame []byte, _ int) {
 // Flush writes at once, unless there is nothing but an answer and the reader
 // will write soon, together with those of the lines that follow.
 func (j *lineJob) Flush() {
-	if j.sent.Load() || !j.server.relay.holds(j.turn.Load()) {
+	turn := j.turn.Load()
+	if j.sent.Load() || turn != 0 && !j.server.relay.holds(turn) {
 		j.server.out.flush()
 	}
 }
