@@ -31,10 +31,14 @@ var layers = map[string][]string{
 	"transport/client": {"codec"},
 	"bench":            {"transport/client", "codec"},
 	"cluster":          {"actors", "codec"},
-	"cmd":              {"actors", "bench", "cluster", "codec", "engine", "transport", "transport/client"},
+	"cmd":              {"actors", "bench", "cluster", "codec", "engine", "engine/store", "transport", "transport/client"},
 
 	"examples":                   {"engine", "transport"},
 	"internal/conformanceclient": {"transport/client", "codec"},
+
+	"engine/store":           {"engine"},
+	"transport/auth":         {},
+	"transport/client/oauth": {},
 }
 
 // owners says which folders may import a library. A library covers its subpackages. Of the standard library only what
@@ -42,12 +46,16 @@ var layers = map[string][]string{
 var owners = map[string][]string{
 	"github.com/HdrHistogram/hdrhistogram-go": {"bench"},
 	"github.com/asynkron/protoactor-go":       {"actors", "cluster"},
+	"github.com/go-jose/go-jose":              {"transport/auth"},
 	"github.com/google/jsonschema-go":         {"engine"},
 	"github.com/shirou/gopsutil":              {"bench"},
 	"github.com/spf13/cobra":                  {"cmd/mcp-load"},
 	"github.com/spf13/pflag":                  {"cmd/mcp-load"},
 	"github.com/valyala/fastjson":             {"codec"},
 	"github.com/yosida95/uritemplate":         {"engine"},
+	"github.com/redis/go-redis":               {"engine/store/redis"},
+	"go.etcd.io/bbolt":                        {"engine/store/bolt"},
+	"golang.org/x/oauth2":                     {"transport/client/oauth"},
 	"golang.org/x/sys":                        {"transport"},
 	"golang.org/x/term":                       {"cmd/mcp-load"},
 	"net/http":                                {"transport", "transport/client", "cmd/mcp-load", "examples"},

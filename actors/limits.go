@@ -6,6 +6,7 @@ import "time"
 // is written at the field; a negative number means no limit.
 type Limits struct {
 	MaxSessions             int           // sessions at once; 100,000
+	MaxSessionsPerPrincipal int           // sessions at once that one named principal has; 10,000
 	MaxRequests             int           // requests in flight in all; 65,536
 	MaxRequestsPerSession   int           // requests in flight in one session; 1,024
 	MaxSubscriptions        int           // subscriptions in one session; 1,024
@@ -25,6 +26,7 @@ func (l Limits) withDefaults() Limits {
 		d int
 	}{
 		{&l.MaxSessions, 100_000},
+		{&l.MaxSessionsPerPrincipal, 10_000},
 		{&l.MaxRequests, 65_536},
 		{&l.MaxRequestsPerSession, 1_024},
 		{&l.MaxSubscriptions, 1_024},

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -18,7 +19,7 @@ type Listener struct {
 	done   chan struct{}
 
 	mu    sync.Mutex // guards dirty
-	dirty []string   // topics, each once
+	dirty []*Event   // the last one of each topic
 }
 
 var _ actor.Actor = (*Listener)(nil)
@@ -32,7 +33,7 @@ func (s *System) Listen(topics []string) (*Listener, error) {
 	if s.listening.Add(1) > int64(s.limits.MaxListeners) {
 		s.listening.Add(-1)
 		s.refused.Add(1)
-		return nil, ErrOverloaded
+		return nil, s.refusals.note(ErrOverloaded)
 	}
 	l := &Listener{system: s, topics: topics, ready: make(chan struct{}, 1), done: make(chan struct{})}
 	l.box.system = s
@@ -60,13 +61,15 @@ func (l *Listener) Ready() <-chan struct{} { return l.ready }
 // Done is closed when the subscription has ended.
 func (l *Listener) Done() <-chan struct{} { return l.done }
 
-// Take gives the topics that had something happen since the last time.
-func (l *Listener) Take() []string {
+// Take appends what happened since the last time to events: of each topic the
+// last one.
+func (l *Listener) Take(events []*Event) []*Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	dirty := l.dirty
-	l.dirty = nil
-	return dirty
+	events = append(events, l.dirty...)
+	clear(l.dirty)
+	l.dirty = l.dirty[:0]
+	return events
 }
 
 // Leave ends the subscription.
@@ -87,13 +90,13 @@ func (s *System) StopListeners() {
 }
 
 // post tells the actor that something happened.
-func (l *Listener) post(event *topicEvent) { l.box.PostUserMessage(event) }
+func (l *Listener) post(event *Event) { l.box.PostUserMessage(event) }
 
 // Receive is the actor's behaviour.
 func (l *Listener) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
-	case *topicEvent:
-		l.note(m.topic)
+	case *Event:
+		l.note(m)
 	case *actor.Stopping:
 		for _, topic := range l.topics {
 			l.system.topics.remove(topic, l)
@@ -107,18 +110,17 @@ func (l *Listener) Receive(ctx actor.Context) {
 	}
 }
 
-// note adds a topic to those that Take gives.
-func (l *Listener) note(topic string) {
+// note adds an event to those that Take gives, in the place of one that is older.
+func (l *Listener) note(event *Event) {
 	l.mu.Lock()
-	known := false
-	for _, t := range l.dirty {
-		known = known || t == topic
-	}
-	if !known {
-		l.dirty = append(l.dirty, topic)
+	at := slices.IndexFunc(l.dirty, func(e *Event) bool { return e.Topic == event.Topic })
+	if at < 0 {
+		l.dirty = append(l.dirty, event)
+	} else {
+		l.dirty[at] = event
 	}
 	l.mu.Unlock()
-	if !known {
+	if at < 0 {
 		select {
 		case l.ready <- struct{}{}:
 		default:

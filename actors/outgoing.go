@@ -34,6 +34,7 @@ func (s *Session) Ask() (o *Outgoing, err error) {
 			err = refusal
 		case len(s.outgoing) >= s.system.limits.MaxOutgoing:
 			err = ErrOverloaded
+			s.system.refusals.outgoing.Add(1)
 		default:
 			if s.outgoing == nil {
 				s.outgoing = make(map[uint64]*Outgoing)

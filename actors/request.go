@@ -59,13 +59,13 @@ var _ actor.Process = (*Request)(nil)
 // touches no session actor. id is borrowed until Release. The error is one of
 // the refusals.
 func (s *System) Lease(session *Session, id []byte, owner Owner) (*Request, error) {
-	if err := s.Admit(); err != nil {
+	if err := s.admit(); err != nil {
 		return nil, err
 	}
 	if s.inFlight.Add(1) > int64(s.limits.MaxRequests) {
 		s.inFlight.Add(-1)
 		s.refused.Add(1)
-		return nil, ErrOverloaded
+		return nil, s.refusals.note(ErrOverloaded)
 	}
 	r := s.pool.get(s)
 	r.mu.Lock()
@@ -78,7 +78,7 @@ func (s *System) Lease(session *Session, id []byte, owner Owner) (*Request, erro
 			s.refused.Add(1)
 			r.session = nil
 			r.Release()
-			return nil, err
+			return nil, s.refusals.note(err)
 		}
 	}
 	return r, nil

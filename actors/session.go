@@ -11,10 +11,12 @@ import (
 // session. It owns the table of requests in flight, by exact id token, and that
 // of the requests which this side sent to the peer.
 type Session struct {
-	system *System
-	key    string
-	pid    *actor.PID
-	box    mailbox
+	system    *System
+	key       string
+	principal string
+	evictable bool
+	pid       *actor.PID
+	box       mailbox
 
 	// Value is the embedder's own state of the session. It is set before the
 	// session is found by others and never changes.
@@ -22,10 +24,14 @@ type Session struct {
 
 	onClose func(cause error)
 
-	active     atomic.Int32          // requests in flight and open streams
+	active     atomic.Int32          // users, requests in flight and open streams; evicting
 	lastActive atomic.Int64          // System.now
 	ended      atomic.Pointer[error] // why it closes; set once before the actor stops
 	done       chan struct{}         // closed when the actor has stopped
+
+	// Guarded by admission.mu.
+	admitted  bool
+	heapIndex [heapKinds]int32
 
 	// What follows is the actor's own: only its Receive touches it.
 	inFlight      map[string]*Request
@@ -48,36 +54,9 @@ func (t *task) refuse(err error) {
 	close(t.done)
 }
 
-// OpenSession spawns the actor of a new session under a key that no other
-// session has. onClose is called once, when the actor has stopped, with the
-// cause; it must not block. The error is one of the refusals.
+// OpenSession is Open for a session that is not evicted.
 func (s *System) OpenSession(key string, value any, onClose func(cause error)) (*Session, error) {
-	if err := s.Admit(); err != nil {
-		return nil, err
-	}
-	session := &Session{system: s, key: key, Value: value, onClose: onClose, done: make(chan struct{})}
-	session.box.system = s
-	session.lastActive.Store(s.now())
-	s.spawning.Lock()
-	s.spawning.session = session
-	pid, err := s.root.SpawnNamed(s.sessionProps, "session/"+key)
-	s.spawning.session = nil
-	s.spawning.Unlock()
-	if err != nil {
-		return nil, ErrDuplicateID
-	}
-	session.pid = pid
-	if err := s.sessions.add(session, s.limits.MaxSessions); err != nil {
-		s.refused.Add(1)
-		session.onClose = nil
-		session.Close(err)
-		return nil, err
-	}
-	if s.closed.Load() {
-		// Shutdown has begun meanwhile and may not have seen the session.
-		session.Close(ErrShutdown)
-	}
-	return session, nil
+	return s.Open(SessionSpec{Key: key, Value: value, OnClose: onClose})
 }
 
 // Session finds a session by its key, or gives nil.
@@ -117,7 +96,7 @@ func (s *Session) Cause() error {
 // fail, subscriptions end. It waits for none of the handlers.
 func (s *Session) Close(cause error) {
 	if s.ended.CompareAndSwap(nil, &cause) {
-		s.system.sessions.remove(s)
+		s.leave()
 		s.system.actors.Root.Stop(s.pid)
 	}
 }
@@ -143,9 +122,8 @@ func (s *Session) begin(system *System) {
 }
 
 func (s *Session) end(system *System) {
-	if s.active.Add(-1) == 0 {
-		s.lastActive.Store(system.now())
-	}
+	s.lastActive.Store(system.now()) // first: who is not in use is judged by it
+	s.active.Add(-1)
 }
 
 // Touch counts as activity at this moment.
@@ -261,7 +239,7 @@ func (s *Session) stopping() {
 	s.stopped = true
 	stopped := ErrStopped
 	if s.ended.CompareAndSwap(nil, &stopped) {
-		s.system.sessions.remove(s)
+		s.leave()
 	}
 	for _, r := range s.inFlight {
 		r.end(0, s.Cause())

@@ -74,7 +74,7 @@ func TestCloseEndsEverything(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := session.Subscribe("topic", func(string) {}); err != nil {
+			if err := session.Subscribe("topic", func(*Event) {}); err != nil {
 				t.Fatal(err)
 			}
 			c.close(s, session)
@@ -84,7 +84,7 @@ func TestCloseEndsEverything(t *testing.T) {
 			<-asked.Done
 			_, err = asked.Answer()
 			checkError(t, "request to the peer", err, ErrSessionClosed)
-			if n := s.Publish("topic"); n != 0 {
+			if n := s.Publish("topic", nil); n != 0 {
 				t.Errorf("Publish: got %d subscriptions, want 0", n)
 			}
 			r.Release()
@@ -193,7 +193,7 @@ func TestNegativeLimits(t *testing.T) {
 	if _, err := session.Ask(); err != nil {
 		t.Error(err)
 	}
-	if err := session.Subscribe("topic", func(string) {}); err != nil {
+	if err := session.Subscribe("topic", func(*Event) {}); err != nil {
 		t.Error(err)
 	}
 	r.Release()

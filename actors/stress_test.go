@@ -95,8 +95,8 @@ func (s *stress) step(t *testing.T, random *rand.Rand) {
 			s.system.ActorSystem().Root.Stop(pid)
 		}
 	case n < 92:
-		_ = session.Subscribe("topic", func(string) {})
-		s.system.Publish("topic")
+		_ = session.Subscribe("topic", func(*Event) {})
+		s.system.Publish("topic", nil)
 	case n < 94:
 		session.Unsubscribe("topic")
 	case n < 96:

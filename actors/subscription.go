@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -14,12 +16,12 @@ type Subscription struct {
 	session *Session
 	topic   string
 	pid     *actor.PID
-	deliver func(topic string)
+	deliver func(event *Event)
 	box     mailbox
 
 	// The actor's own.
-	cooling bool // the interval since the last delivery is not over
-	dirty   bool // an update came meanwhile
+	cooling bool   // the interval since the last delivery is not over
+	dirty   *Event // the last update that came meanwhile, or nil
 	timer   *time.Timer
 }
 
@@ -38,14 +40,14 @@ var messageInterval = &interval{}
 // Subscribe begins a subscription of the session to a topic. deliver is called
 // from the subscription's actor and must not block. A second subscription to the
 // same topic is the first one. The error is one of the refusals.
-func (s *Session) Subscribe(topic string, deliver func(topic string)) (err error) {
+func (s *Session) Subscribe(topic string, deliver func(event *Event)) (err error) {
 	s.do(func(ctx actor.Context, refusal error) {
 		switch {
 		case refusal != nil:
 			err = refusal
 		case s.subscriptions[topic] != nil:
 		case len(s.subscriptions) >= s.system.limits.MaxSubscriptions:
-			err = ErrTooManySubscriptions
+			err = s.system.refusals.note(ErrTooManySubscriptions)
 		default:
 			sub := &Subscription{system: s.system, session: s, topic: topic, deliver: deliver}
 			sub.box.system = s.system
@@ -86,22 +88,22 @@ func (sub *Subscription) leave() {
 }
 
 // post tells the actor that its topic was updated.
-func (sub *Subscription) post(event *topicEvent) { sub.box.PostUserMessage(event) }
+func (sub *Subscription) post(event *Event) { sub.box.PostUserMessage(event) }
 
 // Receive is the actor's behaviour.
 func (sub *Subscription) Receive(ctx actor.Context) {
-	switch ctx.Message().(type) {
-	case *topicEvent:
+	switch m := ctx.Message().(type) {
+	case *Event:
 		if sub.cooling {
-			sub.dirty = true
+			sub.dirty = m
 			return
 		}
-		sub.pass()
+		sub.pass(m)
 	case *interval:
 		sub.cooling = false
-		if sub.dirty {
-			sub.dirty = false
-			sub.pass()
+		if m := sub.dirty; m != nil {
+			sub.dirty = nil
+			sub.pass(m)
 		}
 	case *actor.Stopping:
 		if sub.timer != nil {
@@ -113,7 +115,7 @@ func (sub *Subscription) Receive(ctx actor.Context) {
 }
 
 // pass delivers, and begins the interval in which updates coalesce.
-func (sub *Subscription) pass() {
+func (sub *Subscription) pass(event *Event) {
 	sub.cooling = true
 	if sub.timer == nil {
 		sub.timer = time.AfterFunc(sub.system.limits.SubscriptionMinInterval, func() {
@@ -122,5 +124,15 @@ func (sub *Subscription) pass() {
 	} else {
 		sub.timer.Reset(sub.system.limits.SubscriptionMinInterval)
 	}
-	sub.deliver(sub.topic)
+	sub.deliver(event)
+}
+
+// Topics gives the topics that the session is subscribed to, in no order.
+func (s *Session) Topics() (topics []string) {
+	s.do(func(_ actor.Context, refusal error) {
+		if refusal == nil {
+			topics = slices.Collect(maps.Keys(s.subscriptions))
+		}
+	})
+	return topics
 }

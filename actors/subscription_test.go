@@ -17,7 +17,7 @@ type deliveries struct {
 	at    []time.Duration
 }
 
-func (d *deliveries) deliver(string) {
+func (d *deliveries) deliver(*Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.at = append(d.at, time.Since(d.start))
@@ -48,10 +48,10 @@ func TestSubscriptionCoalesces(t *testing.T) {
 		if got := s.Counts().Subscriptions; got != 1 {
 			t.Errorf("Subscriptions: got %d, want 1", got)
 		}
-		s.Publish("another topic")
+		s.Publish("another topic", nil)
 		d.check(t, "before any update")
 		for range 12 { // at 0, 10, ... 110 ms
-			if n := s.Publish("topic"); n != 1 {
+			if n := s.Publish("topic", nil); n != 1 {
 				t.Errorf("Publish: got %d, want 1", n)
 			}
 			time.Sleep(10 * ms)
@@ -59,14 +59,14 @@ func TestSubscriptionCoalesces(t *testing.T) {
 		d.check(t, "during the burst", 0, 50*ms, 100*ms)
 		time.Sleep(time.Second)
 		d.check(t, "after the burst", 0, 50*ms, 100*ms, 150*ms)
-		s.Publish("topic")
+		s.Publish("topic", nil)
 		d.check(t, "a single update", 0, 50*ms, 100*ms, 150*ms, 1120*ms)
 
-		s.Publish("topic")
+		s.Publish("topic", nil)
 		if !session.Unsubscribe("topic") || session.Unsubscribe("topic") {
 			t.Error("Unsubscribe: want true once")
 		}
-		if n := s.Publish("topic"); n != 0 {
+		if n := s.Publish("topic", nil); n != 0 {
 			t.Errorf("Publish after Unsubscribe: got %d, want 0", n)
 		}
 		time.Sleep(time.Second)
@@ -81,7 +81,7 @@ func TestSubscriptionLimit(t *testing.T) {
 	s := newSystem(t, Limits{MaxSubscriptions: 2})
 	a, b := open(t, s, "a"), open(t, s, "b")
 	var got int
-	count := func(string) { got++ }
+	count := func(*Event) { got++ }
 	for _, c := range []struct {
 		session *Session
 		topic   string
@@ -95,7 +95,7 @@ func TestSubscriptionLimit(t *testing.T) {
 	} {
 		checkError(t, "Subscribe("+c.topic+")", c.session.Subscribe(c.topic, count), c.want)
 	}
-	if n := s.Publish("2"); n != 2 || got != 2 {
+	if n := s.Publish("2", nil); n != 2 || got != 2 {
 		t.Errorf("Publish: got %d subscriptions, %d deliveries, want 2, 2", n, got)
 	}
 	a.Unsubscribe("1")
@@ -113,22 +113,22 @@ func TestSubscriptionPanic(t *testing.T) {
 	s := newSystem(t, Limits{})
 	failures := watch[*actor.SupervisorEvent](s)
 	session := open(t, s, "a")
-	checkError(t, "Subscribe", session.Subscribe("topic", func(string) { panic("oh") }), nil)
+	checkError(t, "Subscribe", session.Subscribe("topic", func(*Event) { panic("oh") }), nil)
 	names := registered(s, "session/a/subscription/")
 	if len(names) != 1 {
 		t.Fatalf("registered subscriptions: got %v, want one", names)
 	}
-	s.Publish("topic")
+	s.Publish("topic", nil)
 	checkFailure(t, failures, names[0], "oh")
-	if n := s.Publish("topic"); n != 0 {
+	if n := s.Publish("topic", nil); n != 0 {
 		t.Errorf("Publish after the panic: got %d, want 0", n)
 	}
 	if s.Session("a") != session {
 		t.Fatal("the session is gone")
 	}
 	delivered := false
-	checkError(t, "Subscribe again", session.Subscribe("topic", func(string) { delivered = true }), nil)
-	if n := s.Publish("topic"); n != 1 || !delivered {
+	checkError(t, "Subscribe again", session.Subscribe("topic", func(*Event) { delivered = true }), nil)
+	if n := s.Publish("topic", nil); n != 1 || !delivered {
 		t.Errorf("Publish: got %d, delivered %t, want 1, true", n, delivered)
 	}
 	if got := s.Counts().Subscriptions; got != 1 {
@@ -145,20 +145,20 @@ func TestSubscriptionKeepsItsInterval(t *testing.T) {
 		defer s.Shutdown()
 		session := open(t, s, "a")
 		d := &deliveries{start: time.Now()}
-		slow := func(topic string) {
-			d.deliver(topic)
+		slow := func(event *Event) {
+			d.deliver(event)
 			if time.Since(d.start) == 0 {
 				time.Sleep(100 * ms)
 			}
 		}
 		checkError(t, "Subscribe", session.Subscribe("topic", slow), nil)
-		go s.Publish("topic")
+		go s.Publish("topic", nil)
 		synctest.Wait()
 		for range 4 {
-			s.Publish("topic")
+			s.Publish("topic", nil)
 		}
 		time.Sleep(time.Second)
-		s.Publish("topic")
+		s.Publish("topic", nil)
 		d.check(t, "after a slow delivery", 0, 100*ms, 1000*ms)
 	})
 }

@@ -16,6 +16,9 @@ var (
 	ErrOverloaded = errors.New("actors: overloaded")
 	// ErrTooManySessions means that the limit on sessions is reached.
 	ErrTooManySessions = errors.New("actors: too many sessions")
+	// ErrTooManySessionsOfPrincipal means that the limit on sessions of one
+	// principal is reached.
+	ErrTooManySessionsOfPrincipal = errors.New("actors: too many sessions of one principal")
 	// ErrDuplicateID means that a request of the same id is in flight in the session.
 	ErrDuplicateID = errors.New("actors: a request with this id is in flight")
 	// ErrSessionClosed means that the session has ended.
@@ -29,13 +32,16 @@ var (
 // Config is what NewSystem needs.
 type Config struct {
 	Limits Limits
+	// SessionsExpire tells that values of sessions may have a method Expired
+	// (SessionSpec.Value).
+	SessionsExpire bool
 	// Logger receives the actor library's notes, one level lower than it gives them.
 	Logger *slog.Logger
 	// OnFailure is told of each actor that panicked, after its supervisor decided.
 	OnFailure func(who string, reason any)
 }
 
-// System owns the actors of one engine. One System costs about 3 MB.
+// System owns the actors of one engine. One System holds about 40 KB.
 type System struct {
 	actors   *actor.ActorSystem
 	limits   Limits
@@ -51,6 +57,8 @@ type System struct {
 	}
 
 	sessions  sessionTable
+	admission admission
+	named     atomic.Uint64 // sessions whose actors have a number for a name
 	topics    topics
 	listeners sync.Map // *Listener
 	pool      requestPool
@@ -60,6 +68,7 @@ type System struct {
 	subscriptions atomic.Int64 // of both eras
 	listening     atomic.Int64 // those of the stateless era
 	refused       atomic.Int64
+	refusals      refusals
 
 	stop     chan struct{} // closed by Shutdown
 	stopOnce sync.Once
@@ -82,9 +91,11 @@ func NewSystem(c Config) *System {
 		started: time.Now(),
 		stop:    make(chan struct{}),
 	}
+	compact(s.actors.ProcessRegistry)
 	s.root = s.actors.Root.Copy().WithGuardian(stopFailed{})
 	s.guardian = s.root.Self()
 	s.sessions.init()
+	s.admission.init(&s.limits)
 	s.topics.init()
 	s.sessionProps = actor.PropsFromProducer(
 		func() actor.Actor { return s.spawning.session },
@@ -98,7 +109,7 @@ func NewSystem(c Config) *System {
 			}
 		})
 	}
-	if s.limits.SessionIdle > 0 {
+	if s.limits.SessionIdle > 0 || c.SessionsExpire {
 		s.sweeper.Go(s.sweep)
 	}
 	return s
@@ -133,6 +144,14 @@ func (s *System) Admit() error {
 	return nil
 }
 
+// admit is Admit for what then begins.
+func (s *System) admit() error {
+	if err := s.Admit(); err != nil {
+		return s.refusals.note(err)
+	}
+	return nil
+}
+
 // StopAdmitting makes every new session and request fail with ErrShutdown. What
 // is in flight goes on.
 func (s *System) StopAdmitting() { s.closed.Store(true) }
@@ -156,9 +175,13 @@ func (s *System) Shutdown() {
 // now is the time since the system began, from the monotonic clock.
 func (s *System) now() int64 { return int64(time.Since(s.started)) }
 
-// sweep ends idle sessions until Shutdown.
+// sweep ends idle sessions, and those whose time is over, until Shutdown.
 func (s *System) sweep() {
-	interval := min(max(s.limits.SessionIdle/8, 10*time.Millisecond), 30*time.Second)
+	const longest = 30 * time.Second
+	interval := longest
+	if s.limits.SessionIdle > 0 {
+		interval = min(max(s.limits.SessionIdle/8, 10*time.Millisecond), longest)
+	}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -169,12 +192,22 @@ func (s *System) sweep() {
 		}
 		now := s.now()
 		for _, session := range s.sessions.all() {
-			if session.idleSince(now) > s.limits.SessionIdle {
-				session.Close(ErrSessionIdle)
+			switch {
+			case session.expired():
+				session.Close(ErrSessionExpired)
+			case s.limits.SessionIdle > 0 && session.idleSince(now) > s.limits.SessionIdle:
+				session.retire(ErrSessionIdle)
 			}
 		}
 	}
 }
 
-// ErrSessionIdle is why a session was closed that nobody used.
-var ErrSessionIdle = errors.New("actors: session idle")
+// Causes of a session's end that are nobody's wish.
+var (
+	// ErrSessionIdle is why a session was closed that nobody used.
+	ErrSessionIdle = errors.New("actors: session idle")
+	// ErrSessionEvicted is why a session was closed that made room for another.
+	ErrSessionEvicted = errors.New("actors: session evicted")
+	// ErrSessionExpired is why a session was closed whose time was over.
+	ErrSessionExpired = errors.New("actors: session expired")
+)

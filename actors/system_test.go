@@ -26,13 +26,13 @@ func TestShutdownLeavesNothing(t *testing.T) {
 			}
 			stateless, _ := lease(t, s, nil, "1")
 			requests = append(requests, stateless)
-			checkError(t, "Subscribe", session.Subscribe("topic", func(string) {}), nil)
+			checkError(t, "Subscribe", session.Subscribe("topic", func(*Event) {}), nil)
 			if _, err := session.Ask(); err != nil {
 				t.Error(err)
 			}
 			session.Hold()
 		}
-		s.Publish("topic")
+		s.Publish("topic", nil)
 		requests[0].Fail("oh")
 		for _, r := range requests[:40] {
 			r.Release()

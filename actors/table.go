@@ -34,20 +34,16 @@ func (t *sessionTable) get(key string) *Session {
 	return s.byKey[key]
 }
 
-// add puts a session in unless its key is taken or the table is full.
-func (t *sessionTable) add(session *Session, limit int) error {
-	if t.count.Add(1) > int64(limit) {
-		t.count.Add(-1)
-		return ErrTooManySessions
-	}
+// add puts a session in unless its key is taken.
+func (t *sessionTable) add(session *Session) error {
 	s := &t.shard[maphash.String(t.seed, session.key)%shards]
 	s.Lock()
 	defer s.Unlock()
 	if _, taken := s.byKey[session.key]; taken {
-		t.count.Add(-1)
 		return ErrDuplicateID
 	}
 	s.byKey[session.key] = session
+	t.count.Add(1)
 	return nil
 }
 

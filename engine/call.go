@@ -10,7 +10,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/mcpengine/mcpengine/actors"
 	"github.com/mcpengine/mcpengine/codec"
@@ -23,19 +22,19 @@ type Call struct {
 	engine  *Engine
 	session *Session // nil in the modern era
 	rev     Revision
+	listens bool // it is a subscriptions/listen
 
-	request    *actors.Request
-	generation uint32
-	leased     atomic.Pointer[actors.Request] // request, for other goroutines, once generation is set
+	generation uint32          // set under mu, as request is
+	request    *actors.Request // nil until the lease
 	stream     Stream
 	message    *codec.Message // borrowed until the handler returns
 	handler    Handler
-	name       string    // of the tool or prompt, the uri of the resource
-	task       *liveTask // whose work this is, or nil
-	rounds     *rounds   // of the stateless era, once the handler asks for them
-	resultType string    // of the stateless era; "" means complete
-	listens    bool      // it is a subscriptions/listen
-	peer       *Peer     // of a pipe in the stateless era, which knows the id
+	name       string     // of the tool or prompt, the uri of the resource
+	task       *liveTask  // whose work this is, or nil
+	rounds     *rounds    // of the stateless era, once the handler asks for them
+	resultType string     // of the stateless era; "" means complete
+	hooks      *callHooks // what the hooks have to remember, or nil
+	peer       *Peer      // of a pipe in the stateless era, which knows the id
 
 	// The handler's goroutine alone.
 	out    []byte // the response frame that is being made
@@ -128,7 +127,7 @@ func (c *Call) ProgressMessage(_ context.Context, progress, total float64, messa
 	defer giveBuffer(buf)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.progressSent && progress <= c.progress || !c.request.TryEmit(c.generation) {
+	if c.progressSent && progress <= c.progress || c.ctx.gone() || !c.request.TryEmit(c.generation) {
 		return
 	}
 	token := c.message.ProgressToken
@@ -146,7 +145,7 @@ func (c *Call) ProgressMessage(_ context.Context, progress, total float64, messa
 // emit queues and flushes a frame that belongs to the request, unless it is
 // answered.
 func (c *Call) emit(frame []byte) error {
-	if !c.request.TryEmit(c.generation) {
+	if c.ctx.gone() || !c.request.TryEmit(c.generation) {
 		return ErrStreamClosed
 	}
 	err := c.stream.Send(frame)
@@ -161,7 +160,7 @@ func (c *Call) End(r *actors.Request, generation uint32, cause error) {
 	if !r.Claim(generation) {
 		return
 	}
-	answer := cause != actors.ErrCancelled && cause != actors.ErrSessionIdle
+	answer, code := cause != actors.ErrCancelled && cause != actors.ErrSessionIdle, 0
 	if answer {
 		e := codec.ErrCancelled
 		if errors.Is(cause, errHandlerTimeout) {
@@ -169,14 +168,16 @@ func (c *Call) End(r *actors.Request, generation uint32, cause error) {
 		}
 		buf := takeBuffer()
 		buf.b = codec.AppendError(buf.b, c.message.ID, e)
-		c.stream.Finish(buf.b, e.Code)
+		code = e.Code
+		c.stream.Finish(buf.b, code)
 		giveBuffer(buf)
 	} else {
 		c.stream.Finish(nil, 0)
 	}
 	r.Unlock()
-	c.ctx.end(context.Canceled, cause)
+	c.ctx.end()
 	go c.stream.Flush()
+	c.auditEnd(cause, code)
 }
 
 // run runs the handler and sees to the answer, also where the handler ends its
@@ -224,11 +225,18 @@ func (c *Call) conclude(out *buffer, reason any, stack []byte, err error) {
 	if c.peer != nil {
 		c.peer.remove(c.message.ID, c)
 	}
-	if c.request.Claim(c.generation) {
-		c.stream.Finish(c.out, code)
+	gone := c.ctx.gone()
+	record := c.concluded(reason, fault, gone)
+	answers := c.request.Claim(c.generation)
+	if answers {
+		if gone {
+			c.stream.Finish(nil, 0)
+		} else {
+			c.stream.Finish(c.out, code)
+		}
 		c.request.Unlock()
 	}
-	c.ctx.end(context.Canceled, nil)
+	c.ctx.end()
 	if reason != nil {
 		if stack == nil {
 			stack = debug.Stack()
@@ -238,6 +246,9 @@ func (c *Call) conclude(out *buffer, reason any, stack []byte, err error) {
 		c.request.Fail(reason)
 	}
 	c.stream.Flush()
+	if answers && c.engine.options.Audit != nil {
+		c.engine.audit(record)
+	}
 	out.b = c.out
 	c.out = nil
 	giveBuffer(out)
@@ -250,7 +261,15 @@ func (c *Call) protect() (reason any, stack []byte, err error) {
 			stack = debug.Stack()
 		}
 	}()
-	return nil, nil, c.handler(&c.ctx, c)
+	if err = c.handler(&c.ctx, c); err == nil {
+		return nil, nil, nil
+	}
+	if page := (*urlNeeded)(nil); errors.As(err, &page) {
+		if err = page.wire(c); err == nil {
+			err = codec.NewError(codec.CodeInternalError, page.message)
+		}
+	}
+	return nil, nil, err
 }
 
 // seal closes the response frame around the result.
@@ -312,8 +331,10 @@ func (c *Call) sealModern() {
 // cancel ends the call without an answer. It reports whether it was not
 // answered yet.
 func (c *Call) cancel() bool {
-	r := c.leased.Load()
-	return r != nil && r.EndLease(c.generation, actors.ErrCancelled)
+	c.mu.Lock()
+	r, generation := c.request, c.generation
+	c.mu.Unlock()
+	return r != nil && r.EndLease(generation, actors.ErrCancelled)
 }
 
 // wireError maps an error to what the peer is told. Only a *codec.Error keeps
@@ -331,7 +352,8 @@ func (e *Engine) wireError(err error) *codec.Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return codec.ErrTimeout
 	case errors.Is(err, actors.ErrOverloaded), errors.Is(err, actors.ErrTooManySubscriptions),
-		errors.Is(err, actors.ErrTooManySessions), errors.Is(err, actors.ErrShutdown):
+		errors.Is(err, actors.ErrTooManySessions), errors.Is(err, actors.ErrTooManySessionsOfPrincipal),
+		errors.Is(err, actors.ErrShutdown), errors.Is(err, ErrShuttingDown):
 		return codec.ErrOverloaded
 	case errors.Is(err, actors.ErrDuplicateID):
 		return codec.NewError(codec.CodeInvalidRequest, "Invalid Request: a request with this id is in flight")

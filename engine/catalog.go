@@ -49,6 +49,7 @@ type pages struct {
 type catalog struct {
 	tools, resources, templates, prompts list
 	middleware                           []Middleware
+	interceptors                         *interceptors
 	methods                              map[string]Handler         // the embedder's own
 	extensions                           map[string]json.RawMessage // settings by name
 }
@@ -106,13 +107,13 @@ func (l *list) index(seq uint64) int {
 	return sort.Search(len(l.entries), func(i int) bool { return l.entries[i].seq >= seq })
 }
 
-// rewrap puts the entries into the middleware anew.
-func (l *list) rewrap(m []Middleware) {
+// rewrap puts the entries of a list into the middleware anew.
+func (c *catalog) rewrap(l *list) {
 	entries := make([]*entry, len(l.entries))
 	l.byName = make(map[string]*entry, len(entries))
 	for i, old := range l.entries {
 		e := *old
-		e.wrapped = wrap(e.bare, m)
+		e.wrapped = c.around(e.bare)
 		entries[i] = &e
 		l.byName[e.name] = &e
 	}
@@ -128,49 +129,75 @@ func wrap(h Handler, m []Middleware) Handler {
 	return h
 }
 
+// listRequest is what a list request asks for.
+type listRequest struct {
+	view      view
+	kind      Kind
+	rev       Revision
+	member    string // of the result, that holds the list
+	size      int    // of a page
+	cursor    []byte
+	hasCursor bool
+	cache     Cache
+}
+
 // page appends the result of a list request: the entries after the cursor.
-func (l *list) page(dst []byte, rev Revision, member string, size int, cursor []byte, present bool, cache Cache) ([]byte, error) {
-	p := l.pages[rev]
+func (l *list) page(dst []byte, r *listRequest) ([]byte, error) {
+	p := l.pages[r.rev]
 	if p == nil {
 		p = &pages{}
 	}
 	p.once.Do(func() {
 		for _, e := range l.entries {
-			p.entry = append(p.entry, e.append(nil, rev))
+			p.entry = append(p.entry, e.append(nil, r.rev))
 		}
-		if rev.IsModern() {
-			p.tail = cache.appendTo(nil)
+		if r.rev.IsModern() {
+			p.tail = r.cache.appendTo(nil)
 		}
-		p.first = l.render(nil, p, member, 0, size)
+		if r.view.engine == nil {
+			p.first = l.render(nil, p, r, 0)
+		}
 	})
-	if !present {
-		return append(dst, p.first...), nil
+	switch {
+	case r.hasCursor:
+		after, ok := parseCursor(r.member, r.cursor)
+		if !ok {
+			return nil, errCursor
+		}
+		return l.render(dst, p, r, l.index(after+1)), nil
+	case r.view.engine != nil:
+		return l.render(dst, p, r, 0), nil
 	}
-	after, ok := parseCursor(member, cursor)
-	if !ok {
-		return nil, errCursor
-	}
-	return l.render(dst, p, member, l.index(after+1), size), nil
+	return append(dst, p.first...), nil
 }
 
 var errCursor = codec.NewError(codec.CodeInvalidParams, "Invalid params: this cursor was not given out here")
 
-// render appends a page that begins at an entry's index.
-func (l *list) render(dst []byte, p *pages, member string, from, size int) []byte {
+// render appends a page that begins at an entry's index, of what the caller
+// sees.
+func (l *list) render(dst []byte, p *pages, r *listRequest, from int) []byte {
 	dst = append(dst, `{"`...)
-	dst = append(dst, member...)
+	dst = append(dst, r.member...)
 	dst = append(dst, `":[`...)
-	to := min(from+size, len(l.entries))
-	for i := from; i < to; i++ {
-		if i > from {
+	n, last := 0, uint64(0)
+	for i := from; i < len(l.entries); i++ {
+		if !r.view.sees(r.kind, l.entries[i].name) {
+			continue
+		}
+		if n == r.size {
+			n++
+			break
+		}
+		if n > 0 {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, p.entry[i]...)
+		n, last = n+1, l.entries[i].seq
 	}
 	dst = append(dst, ']')
-	if to < len(l.entries) {
+	if n > r.size {
 		dst = append(dst, `,"nextCursor":"`...)
-		dst = appendCursor(dst, member, l.entries[to-1].seq)
+		dst = appendCursor(dst, r.member, last)
 		dst = append(dst, '"')
 	}
 	dst = append(dst, p.tail...)
@@ -206,9 +233,12 @@ func parseCursor(member string, cursor []byte) (seq uint64, ok bool) {
 	return binary.BigEndian.Uint64(raw[:8]), true
 }
 
+// around puts a handler into the middleware, and that into the hooks.
+func (c *catalog) around(h Handler) Handler { return c.interceptors.around(wrap(h, c.middleware)) }
+
 // put adds an entry to one of the catalog's lists, within the middleware.
 func (c *catalog) put(l *list, e *entry) bool {
-	e.wrapped = wrap(e.bare, c.middleware)
+	e.wrapped = c.around(e.bare)
 	l.put(e)
 	return true
 }

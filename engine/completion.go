@@ -32,7 +32,7 @@ func handleComplete(ctx context.Context, c *Call) error {
 	if !okName || !okValue {
 		return codec.NewError(codec.CodeInvalidParams, "Invalid params: argument has a name and a value")
 	}
-	complete, err := c.engine.catalog.Load().completer(codec.Member(params, "ref"), name)
+	complete, err := c.engine.catalog.Load().completer(codec.Member(params, "ref"), name, c.view())
 	if err != nil {
 		return err
 	}
@@ -52,10 +52,10 @@ func handleComplete(ctx context.Context, c *Call) error {
 }
 
 // completer finds who completes, nil where nobody does.
-func (c *catalog) completer(ref []byte, argument string) (CompleteFunc, error) {
+func (c *catalog) completer(ref []byte, argument string, v view) (CompleteFunc, error) {
 	switch codec.Text(ref, "type") {
 	case "ref/prompt":
-		e := c.prompts.byName[codec.Text(ref, "name")]
+		e := v.finds(KindPrompt, c.prompts.byName[codec.Text(ref, "name")])
 		if e == nil {
 			return nil, errRef
 		}
@@ -67,10 +67,10 @@ func (c *catalog) completer(ref []byte, argument string) (CompleteFunc, error) {
 		return nil, codec.NewError(codec.CodeInvalidParams, "Invalid params: the prompt has no argument "+clip([]byte(argument)))
 	case "ref/resource":
 		uri := codec.Text(ref, "uri")
-		if e := c.templates.byName[uri]; e != nil {
+		if e := v.finds(KindTemplate, c.templates.byName[uri]); e != nil {
 			return e.complete, nil
 		}
-		if c.resources.byName[uri] != nil {
+		if v.finds(KindResource, c.resources.byName[uri]) != nil {
 			return nil, nil
 		}
 	}

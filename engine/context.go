@@ -14,9 +14,8 @@ type callContext struct {
 	base    context.Context
 	follows bool // the end of base ends it too: the stateless era
 
-	mu    sync.Mutex
-	err   error
-	cause error
+	mu    sync.Mutex    // guards what follows
+	ended bool          // by the engine
 	done  chan struct{} // made when asked for
 	stop  func() bool   // ends the watch over base
 	after map[*func()]struct{}
@@ -37,7 +36,7 @@ func (c *callContext) Done() <-chan struct{} {
 	defer c.mu.Unlock()
 	if c.done == nil {
 		c.done = make(chan struct{})
-		if c.err != nil {
+		if c.ended {
 			close(c.done)
 		}
 	}
@@ -48,19 +47,26 @@ func (c *callContext) Done() <-chan struct{} {
 // watch has the end of base end this context. It costs something, and is done
 // only when somebody waits. c.mu is held.
 func (c *callContext) watch() {
-	if c.follows && c.stop == nil && c.err == nil {
-		c.stop = context.AfterFunc(c.base, func() { c.end(context.Canceled, context.Cause(c.base)) })
+	if c.follows && c.stop == nil && !c.ended {
+		c.stop = context.AfterFunc(c.base, c.end)
 	}
 }
+
+// gone reports whether the peer has left, in the era in which that is a
+// cancellation: nothing is sent any more.
+func (c *callContext) gone() bool { return c.follows && c.base.Err() != nil }
 
 // Err is nil until the call's end.
 func (c *callContext) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err == nil && c.follows {
+	switch {
+	case c.ended:
+		return context.Canceled
+	case c.follows:
 		return c.base.Err()
 	}
-	return c.err
+	return nil
 }
 
 // AfterFunc makes contexts that are derived from this one cost no goroutine:
@@ -68,7 +74,7 @@ func (c *callContext) Err() error {
 func (c *callContext) AfterFunc(f func()) (stop func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err != nil {
+	if c.ended {
 		go f()
 		return func() bool { return false }
 	}
@@ -88,13 +94,13 @@ func (c *callContext) AfterFunc(f func()) (stop func() bool) {
 }
 
 // end ends the context. Only the first call counts.
-func (c *callContext) end(err, cause error) {
+func (c *callContext) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err != nil {
+	if c.ended {
 		return
 	}
-	c.err, c.cause = err, cause
+	c.ended = true
 	if c.stop != nil {
 		c.stop()
 	}

@@ -157,7 +157,9 @@ func (s *Session) NotifyElicitationComplete(elicitationID string) {
 
 // NeedURL is for a handler to return: the request cannot go on before the user
 // has been to these pages. A client of 2025-11-25 that declared URL mode gets
-// the error -32042 that lists them; any other peer gets a plain error.
+// the error -32042 that lists them. One of 2026-07-28 is asked to visit them and
+// sends the request again, and the handler finds out whether it may go on now.
+// Any other peer gets a plain error.
 func NeedURL(message string, pages ...*ElicitRequest) error { return &urlNeeded{message, pages} }
 
 type urlNeeded struct {
@@ -167,11 +169,33 @@ type urlNeeded struct {
 
 func (e *urlNeeded) Error() string { return e.message }
 
-// wire gives the error for the call's peer.
+// inputs makes the pages what the round asks for, whatever was answered before:
+// the handler knows best.
+func (e *urlNeeded) inputs(c *Call) error {
+	for _, page := range e.pages {
+		params, err := page.params(c.rev)
+		if err != nil {
+			return err
+		}
+		again := func([]byte) error { return errInputRequired }
+		if err := c.input(page.Key, codec.MethodElicit, params, again); !errors.Is(err, errInputRequired) {
+			return err
+		}
+	}
+	return errInputRequired
+}
+
+// wire gives the error for the call's peer, or nil where the peer knows none
+// that lists pages.
 func (e *urlNeeded) wire(c *Call) error {
 	n := c.client()
-	if n == nil || n.rev != Rev20251125 || !n.clientHas("elicitation", "url") {
-		return errors.New(e.message)
+	switch {
+	case n == nil || n.rev < Rev20251125 || !n.clientHas("elicitation", "url") || len(e.pages) == 0:
+		return nil
+	case n.rev.IsModern() && c.task != nil: // its handler is over and cannot go on
+		return nil
+	case n.rev.IsModern():
+		return e.inputs(c)
 	}
 	data := []byte(`{"elicitations":[`)
 	for i, page := range e.pages {

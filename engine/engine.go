@@ -27,15 +27,19 @@ type Engine struct {
 	announcer announcer
 	tasks     *taskTable
 	seal      *sealer
+	ids       *sealer      // of session ids; nil without Options.SessionKeys
+	rates     *rateLimiter // nil without Options.RateLimit
+	sessions  sessionCounters
 
 	serverInfo []byte // raw member of a result's _meta
 
 	compiled      atomic.Int64   // schemas
 	registrations atomic.Int64   // tools
 	working       sync.WaitGroup // tasks
+	auditing      atomic.Int64   // records that are on their way to Options.Audit
 }
 
-// New makes an engine. It holds about 3 MB, and Shutdown ends it. An empty name
+// New makes an engine. It holds about 40 KB, and Shutdown ends it. An empty name
 // or version of info becomes "mcpengine" or "0".
 //
 // It panics where options hold keys of a wrong length.
@@ -48,23 +52,38 @@ func New(info Info, o *Options) *Engine {
 	}
 	e := &Engine{info: info, options: o.withDefaults()}
 	e.log = e.options.Logger
+	e.makeSealers() // which may panic: before anything runs that nobody could end
 	e.system = actors.NewSystem(actors.Config{
-		Limits: e.options.Limits,
-		Logger: e.log,
+		Limits:         e.options.Limits,
+		SessionsExpire: len(e.options.SessionKeys) > 0,
+		Logger:         e.log,
 		OnFailure: func(who string, reason any) {
 			e.log.Debug("actor failed", "actor", who, "reason", fmt.Sprint(reason))
 		},
 	})
-	seal, err := newSealer(e.options.StateKeys)
-	if err != nil {
-		panic(err)
+	if e.options.RateLimit != nil {
+		e.rates = newRateLimiter(e.options.RateLimit, e.options.RateLimitKeys)
 	}
-	e.seal = seal
 	e.serverInfo = info.appendTo([]byte(`"`+codec.MetaServerInfo+`":`), newest)
 	e.announcer.engine = e
 	e.tasks = &taskTable{engine: e, store: e.options.Tasks, live: make(map[string]*liveTask)}
-	e.catalog.Store(&catalog{})
+	e.catalog.Store(&catalog{interceptors: newInterceptors(&e.options)})
 	return e
+}
+
+// makeSealers makes what seals from the keys of the options, and panics where
+// one is of a wrong length.
+func (e *Engine) makeSealers() {
+	var err error
+	if e.seal, err = newSealer(e.options.StateKeys); err != nil {
+		panic(err)
+	}
+	if len(e.options.SessionKeys) == 0 {
+		return
+	}
+	if e.ids, err = newSealer(e.options.SessionKeys); err != nil {
+		panic(err)
+	}
 }
 
 // Use adds middleware around the handlers of all requests but initialize and
@@ -76,14 +95,14 @@ func (e *Engine) Use(m ...Middleware) {
 	c := e.catalog.Load().clone()
 	c.middleware = append(append([]Middleware(nil), c.middleware...), m...)
 	for _, l := range []*list{&c.tools, &c.resources, &c.templates, &c.prompts} {
-		l.rewrap(c.middleware)
+		c.rewrap(l)
 	}
 	e.catalog.Store(c)
 }
 
 // change makes a new snapshot of the catalog, and announces it, unless f
-// reports that nothing changed.
-func (e *Engine) change(kind listKind, f func(*catalog) bool) bool {
+// reports that nothing changed. kind and name say what it is about.
+func (e *Engine) change(kind Kind, name string, f func(*catalog) bool) bool {
 	e.changing.Lock()
 	c := e.catalog.Load().clone()
 	changed := f(c)
@@ -92,7 +111,7 @@ func (e *Engine) change(kind listKind, f func(*catalog) bool) bool {
 	}
 	e.changing.Unlock()
 	if changed {
-		e.announcer.changed(kind)
+		e.announcer.changed(kind.list(), listChange{kind: kind, name: name})
 	}
 	return changed
 }
@@ -105,6 +124,9 @@ type Stats struct {
 	Refused            int // requests and sessions that a limit turned away
 	SchemaCompilations int // since the engine was made
 	ToolRegistrations  int // since the engine was made
+	// Refusals counts what was turned away, by reason, and what became of
+	// sessions.
+	Refusals Refusals
 }
 
 // Stats gives a snapshot.
@@ -113,6 +135,7 @@ func (e *Engine) Stats() Stats {
 	return Stats{
 		Sessions: c.Sessions, ActiveRequests: c.InFlight, Subscriptions: c.Subscriptions, Refused: c.Refused,
 		SchemaCompilations: int(e.compiled.Load()), ToolRegistrations: int(e.registrations.Load()),
+		Refusals: e.refusals(),
 	}
 }
 
@@ -126,6 +149,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	e.announcer.stop()
 	e.system.Shutdown()
 	e.awaitTasks()
+	e.awaitAudits()
 	return err
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 )
 
 // capability is a set of what the server side declares.
+// The bits are in sealed session ids: see sealedVersion.
 type capability uint8
 
 const (
@@ -133,26 +135,19 @@ func objectOrAbsent(params []byte, name string) bool {
 // initialize answers the handshake's request. A version that is unknown, or of
 // the stateless era, is answered with the newest legacy revision, and the client
 // decides whether that will do.
-func (s *Session) initialize(m *codec.Message, stream Stream) {
+func (s *Session) initialize(ctx context.Context, m *codec.Message, stream Stream) {
 	if fault := s.engine.CheckInitialize(m); fault != nil {
 		answer(m.ID, fault, stream)
 		return
 	}
-	rev := ParseRevision(m.Version)
-	if rev == 0 || rev > newestLegacy {
-		rev = newestLegacy
+	principal, fault := s.engine.principalOf(ctx)
+	if fault != nil {
+		answer(m.ID, fault, stream)
+		return
 	}
-	catalog := s.engine.catalog.Load()
-	declared := catalog.capabilities()
-	if rev != Rev20251125 {
-		declared &^= capTasks
-	}
-	n := &negotiated{
-		rev:          rev,
-		seen:         s.engine.announcer.seen(),
-		declared:     declared,
-		clientInfo:   clone(codec.Member(m.Params, "clientInfo")),
-		capabilities: clone(codec.Member(m.Params, "capabilities")),
+	n := s.planned // what the session's id holds already
+	if n == nil {
+		n = s.engine.negotiate(m, principal)
 	}
 	if !s.negotiated.CompareAndSwap(nil, n) {
 		answer(m.ID, errInitialized, stream)
@@ -161,11 +156,11 @@ func (s *Session) initialize(m *codec.Message, stream Stream) {
 	buf := takeBuffer()
 	buf.b = codec.AppendResultHead(buf.b, m.ID)
 	buf.b = append(buf.b, `{"protocolVersion":"`...)
-	buf.b = append(buf.b, rev.String()...)
+	buf.b = append(buf.b, n.rev.String()...)
 	buf.b = append(buf.b, `","capabilities":`...)
-	buf.b = catalog.appendCapabilities(buf.b, n.declared, rev)
+	buf.b = s.engine.catalog.Load().appendCapabilities(buf.b, n.declared, n.rev)
 	buf.b = append(buf.b, `,"serverInfo":`...)
-	buf.b = s.engine.info.appendTo(buf.b, rev)
+	buf.b = s.engine.info.appendTo(buf.b, n.rev)
 	if text := s.engine.options.Instructions; text != "" {
 		buf.b = append(buf.b, `,"instructions":`...)
 		buf.b = codec.AppendString(buf.b, text)
@@ -174,6 +169,27 @@ func (s *Session) initialize(m *codec.Message, stream Stream) {
 	stream.Finish(buf.b, 0)
 	giveBuffer(buf)
 	stream.Flush()
+}
+
+// negotiate gives what an initialize that passed CheckInitialize settles. A
+// version that is unknown, or of the stateless era, becomes the newest legacy one.
+func (e *Engine) negotiate(m *codec.Message, principal string) *negotiated {
+	rev := ParseRevision(m.Version)
+	if rev == 0 || rev > newestLegacy {
+		rev = newestLegacy
+	}
+	n := &negotiated{
+		rev:          rev,
+		principal:    principal,
+		seen:         e.announcer.seen(),
+		declared:     e.catalog.Load().capabilities(),
+		clientInfo:   clone(codec.Member(m.Params, "clientInfo")),
+		capabilities: clone(codec.Member(m.Params, "capabilities")),
+	}
+	if rev != Rev20251125 {
+		n.declared &^= capTasks
+	}
+	return n
 }
 
 func clone(b []byte) []byte {

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+
+	"github.com/mcpengine/mcpengine/actors"
 	"github.com/mcpengine/mcpengine/codec"
 )
 
@@ -30,6 +32,7 @@ func handleListen(ctx context.Context, c *Call) error {
 	if err != nil {
 		return err
 	}
+	who := c.audience()
 	sub, err := c.engine.system.Listen(topics)
 	if err != nil {
 		return err
@@ -43,6 +46,7 @@ func handleListen(ctx context.Context, c *Call) error {
 	}
 	buf := takeBuffer()
 	defer giveBuffer(buf)
+	var events []*actors.Event
 	for {
 		select {
 		case <-ctx.Done():
@@ -51,8 +55,12 @@ func handleListen(ctx context.Context, c *Call) error {
 			return c.endListen(id)
 		case <-sub.Ready():
 		}
-		for _, topic := range sub.Take() {
-			buf.b = c.engine.appendEvent(buf.b[:0], topic, id)
+		events = sub.Take(events[:0])
+		for _, event := range events {
+			if !who.hears(event.Topic) {
+				continue
+			}
+			buf.b = c.engine.appendEvent(buf.b[:0], event, id)
 			if len(buf.b) > 0 && c.emit(buf.b) != nil {
 				return context.Canceled
 			}
@@ -90,7 +98,7 @@ func (c *Call) listenFilter() (filter []byte, topics []string, err error) {
 		}
 	}
 	if uris := codec.Member(asked, "resourceSubscriptions"); uris != nil && set&capResources != 0 {
-		filter, topics, err = appendNames(filter, topics, "resourceSubscriptions", topicResource, uris)
+		filter, topics, err = appendNames(filter, topics, "resourceSubscriptions", topicResource, uris, nil)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -99,47 +107,54 @@ func (c *Call) listenFilter() (filter []byte, topics []string, err error) {
 		if err := c.needTasks(); err != nil {
 			return nil, nil, err
 		}
-		if filter, topics, err = appendNames(filter, topics, "taskIds", topicTask, ids); err != nil {
+		if filter, topics, err = appendNames(filter, topics, "taskIds", topicTask, ids, c.ownsTask); err != nil {
 			return nil, nil, err
 		}
 	}
 	return append(filter, '}'), topics, nil
 }
 
-// appendNames takes over a list of strings from the filter.
-func appendNames(filter []byte, topics []string, member, prefix string, list []byte) ([]byte, []string, error) {
-	count, bad := 0, false
+// appendNames takes over a list of strings from the filter, as far as honoured
+// lets it, which is nil where all are.
+func appendNames(filter []byte, topics []string, member, prefix string, list []byte, honoured func(name string) bool) ([]byte, []string, error) {
+	filter = append(append(append(appendComma(filter, 1), '"'), member...), `":[`...)
+	count, bad, start := 0, false, len(filter)
 	walked := codec.EachElement(list, func(value []byte) bool {
 		name, ok := codec.String(value)
 		count++
-		bad = !ok || count > maxFilter
-		topics = append(topics, prefix+name)
+		if bad = !ok || count > maxFilter; !bad && (honoured == nil || honoured(name)) {
+			topics = append(topics, prefix+name)
+			filter = codec.AppendString(appendComma(filter, start), name)
+		}
 		return !bad
 	})
 	if bad || !walked {
 		return nil, nil, codec.NewError(codec.CodeInvalidParams, "Invalid params: "+member+" is a list of at most 1,000 strings")
 	}
-	filter = append(appendComma(filter, 1), '"')
-	filter = append(append(filter, member...), `":`...)
-	return append(filter, list...), topics, nil
+	return append(filter, ']'), topics, nil
 }
 
-// appendEvent appends the notification of a topic, for the subscription whose
+// ownsTask reports whether there is a task that the caller may see.
+func (c *Call) ownsTask(id string) bool {
+	record, err := c.engine.tasks.store.Get(id)
+	return err == nil && record.Owner == c.owner()
+}
+
+// appendEvent appends the notification of an event, for the subscription whose
 // raw _meta member is given. It appends nothing where there is nothing to tell.
-func (e *Engine) appendEvent(dst []byte, topic string, id []byte) []byte {
+func (e *Engine) appendEvent(dst []byte, event *actors.Event, id []byte) []byte {
 	for kind, name := range listTopics {
-		if topic == name {
+		if event.Topic == name {
 			dst = append(dst, changedHeads[kind]...)
 			return append(append(dst, id...), `}}}`...)
 		}
 	}
-	if len(topic) > len(topicResource) && topic[:len(topicResource)] == topicResource {
-		dst = append(dst, `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{`...)
-		dst = append(append(dst, id...), `},"uri":`...)
-		dst = codec.AppendString(dst, topic[len(topicResource):])
-		return append(dst, '}', '}')
+	if event.Frame != nil {
+		dst = append(dst, updatedHead+`"_meta":{`...)
+		dst = append(append(dst, id...), '}', ',')
+		return append(dst, event.Frame[len(updatedHead):]...)
 	}
-	return e.tasks.appendEvent(dst, topic[len(topicTask):], id)
+	return e.tasks.appendEvent(dst, event.Topic[len(topicTask):], id)
 }
 
 var changedHeads = [listKinds]string{

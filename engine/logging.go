@@ -130,7 +130,7 @@ func (e *Engine) Log(level Level, logger string, data any) error {
 	return nil
 }
 
-func handleSetLevel(_ context.Context, c *Call) error {
+func handleSetLevel(ctx context.Context, c *Call) error {
 	name, _ := codec.String(codec.Member(c.message.Params, "level"))
 	level, ok := parseLevel(name)
 	if !ok {
@@ -138,6 +138,7 @@ func handleSetLevel(_ context.Context, c *Call) error {
 			"warning, error, critical, alert, emergency")
 	}
 	c.session.level.Store(uint32(level))
+	c.session.persist(ctx)
 	c.SetResult(emptyObject)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/mcpengine/mcpengine/actors"
 	"github.com/mcpengine/mcpengine/codec"
 )
 
@@ -85,17 +86,28 @@ func IsModern(m *codec.Message) bool {
 // disconnect. headers is nil where the transport has none. It returns when the
 // handler has returned.
 func (e *Engine) ReceiveModern(ctx context.Context, p *Peer, m *codec.Message, headers Headers, stream Stream) {
-	if fault := e.checkModern(m, headers); fault != nil {
-		answer(m.ID, fault, stream)
+	hooks, fault := e.observe(ctx, nil, Rev20260728, m)
+	if fault == nil {
+		fault = e.checkModern(m, headers)
+	}
+	var v view
+	if fault == nil {
+		v, fault = e.viewFor(ctx, hooks)
+	}
+	if fault != nil {
+		e.turnAway(hooks, m.ID, fault, stream)
 		return
 	}
 	cat := e.catalog.Load()
-	handler, name, fault := e.routeModern(cat, m)
+	handler, name, fault := e.routeModern(cat, m, v)
 	if fault == nil && headers != nil && string(m.Method) == codec.MethodToolsCall {
 		fault = cat.tools.byName[name].checkParamHeaders(m.Arguments, headers)
 	}
 	if fault == nil && m.BadProgressToken {
 		fault = errProgressToken
+	}
+	if fault == nil {
+		fault = e.checkRate(ctx, m, name)
 	}
 	if fault == nil && m.MetaLogLevel != nil {
 		if _, ok := parseLevel(m.MetaLogLevel); !ok {
@@ -103,21 +115,21 @@ func (e *Engine) ReceiveModern(ctx context.Context, p *Peer, m *codec.Message, h
 		}
 	}
 	if fault != nil {
-		answer(m.ID, fault, stream)
+		e.turnAway(hooks, m.ID, fault, stream)
 		return
 	}
 	c := &Call{
-		engine: e, rev: Rev20260728, stream: stream, message: m, handler: handler, name: name,
+		engine: e, rev: Rev20260728, stream: stream, message: m, handler: handler, name: name, hooks: hooks,
 		ctx: callContext{base: ctx, follows: true}, listens: string(m.Method) == codec.MethodListen,
 	}
 	if err := c.checkState(); err != nil {
-		answer(m.ID, e.wireError(err), stream)
+		e.turnAway(hooks, m.ID, e.wireError(err), stream)
 		return
 	}
 	if p != nil {
 		c.peer = p
 		if !p.add(string(m.ID), c) {
-			answer(m.ID, codec.NewError(codec.CodeInvalidRequest, "Invalid Request: a request with this id is in flight"), stream)
+			e.turnAway(hooks, m.ID, e.wireError(actors.ErrDuplicateID), stream)
 			return
 		}
 		defer p.remove(m.ID, c) // where it was not admitted
@@ -182,7 +194,7 @@ func (e *Engine) supportedVersions() string {
 }
 
 // routeModern is the method table of the stateless era.
-func (e *Engine) routeModern(cat *catalog, m *codec.Message) (Handler, string, *codec.Error) {
+func (e *Engine) routeModern(cat *catalog, m *codec.Message, v view) (Handler, string, *codec.Error) {
 	set := cat.capabilities()
 	need := capability(0)
 	var h Handler
@@ -195,7 +207,7 @@ func (e *Engine) routeModern(cat *catalog, m *codec.Message) (Handler, string, *
 		if set&capTools == 0 {
 			break
 		}
-		return cat.findTool(m, Rev20260728, set)
+		return cat.findTool(m, Rev20260728, set, v)
 	case codec.MethodResourcesList:
 		h, need = handleResourcesList, capResources
 	case codec.MethodResourceTemplatesList:
@@ -204,14 +216,14 @@ func (e *Engine) routeModern(cat *catalog, m *codec.Message) (Handler, string, *
 		if set&capResources == 0 {
 			break
 		}
-		return cat.findContents(m, Rev20260728)
+		return cat.findContents(m, Rev20260728, v)
 	case codec.MethodPromptsList:
 		h, need = handlePromptsList, capPrompts
 	case codec.MethodPromptsGet:
 		if set&capPrompts == 0 {
 			break
 		}
-		return cat.findPrompt(m)
+		return cat.findPrompt(m, v)
 	case codec.MethodComplete:
 		h, need = handleComplete, capCompletions
 	case codec.MethodListen:

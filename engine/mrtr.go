@@ -97,7 +97,7 @@ func (c *Call) checkState() error {
 
 // binding is what a state is bound to: who asks for what.
 func (c *Call) binding() []byte {
-	sum := sha256.Sum256(c.message.Arguments)
+	sum := sha256.Sum256(c.givenArguments())
 	b := sum[:]
 	for _, part := range []string{string(c.message.Method), c.name, c.principal()} {
 		b = binary.AppendUvarint(b, uint64(len(part))) // so that no part can pass for two
@@ -109,7 +109,7 @@ func (c *Call) binding() []byte {
 // principal gives who makes the call, as the embedder tells.
 func (c *Call) principal() string {
 	if f := c.engine.options.Principal; f != nil {
-		return f(c.ctx.base)
+		return boundPrincipal(f(c.ctx.base))
 	}
 	return ""
 }

@@ -38,13 +38,18 @@ type announcer struct {
 	timer   [listKinds]*time.Timer
 	cooling [listKinds]bool
 	dirty   [listKinds]bool
+	log     [listKinds][]listChange // the last ones, the oldest first, where there is a filter
+	told    [listKinds]uint32       // the count of changes that sessions were told of, likewise
 	stopped bool
 }
 
-// changed notes that a list has changed.
-func (a *announcer) changed(kind listKind) {
-	a.changes[kind].Add(1)
+// changed notes that a list has changed, and how.
+func (a *announcer) changed(kind listKind, change listChange) {
 	a.mu.Lock()
+	change.count = a.changes[kind].Add(1)
+	if a.engine.options.Visible != nil {
+		a.note(kind, change)
+	}
 	if a.stopped {
 		a.mu.Unlock()
 		return
@@ -107,7 +112,11 @@ func (a *announcer) seen() (counts [listKinds]uint32) {
 // broadcast sends a list_changed notification to every session that was told
 // to expect it and began before the change.
 func (e *Engine) broadcast(kind listKind) {
-	e.system.Publish(listTopics[kind])
+	e.system.Publish(listTopics[kind], nil)
+	if e.options.Visible != nil {
+		e.broadcastVisible(kind)
+		return
+	}
 	changes := e.announcer.changes[kind].Load()
 	e.EachSession(func(s *Session) {
 		n := s.negotiated.Load()
@@ -120,15 +129,15 @@ func (e *Engine) broadcast(kind listKind) {
 var listCapability = [listKinds]capability{listTools: capTools, listResources: capResources, listPrompts: capPrompts}
 
 // NotifyListChanged announces a change of a list that the engine cannot see,
-// say of what a visibility filter lets through: "tools", "resources" or
-// "prompts".
+// say of what Options.Visible lets through: "tools", "resources" or "prompts".
+// Everybody is told who is told of changes of that list.
 func (e *Engine) NotifyListChanged(list string) {
 	switch list {
 	case "tools":
-		e.announcer.changed(listTools)
+		e.announcer.changed(listTools, listChange{all: true})
 	case "resources":
-		e.announcer.changed(listResources)
+		e.announcer.changed(listResources, listChange{all: true})
 	case "prompts":
-		e.announcer.changed(listPrompts)
+		e.announcer.changed(listPrompts, listChange{all: true})
 	}
 }

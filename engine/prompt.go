@@ -64,13 +64,13 @@ func (e *Engine) AddPrompt(p Prompt, h PromptHandler) error {
 			return c.setPrompt(r)
 		},
 	}
-	e.change(listPrompts, func(c *catalog) bool { return c.put(&c.prompts, item) })
+	e.change(KindPrompt, p.Name, func(c *catalog) bool { return c.put(&c.prompts, item) })
 	return nil
 }
 
 // RemovePrompt takes a prompt out. It reports whether there was one.
 func (e *Engine) RemovePrompt(name string) bool {
-	return e.change(listPrompts, func(c *catalog) bool { return c.prompts.remove(name) })
+	return e.change(KindPrompt, name, func(c *catalog) bool { return c.prompts.remove(name) })
 }
 
 // read reads the arguments and checks that the required ones are there.

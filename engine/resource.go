@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/mcpengine/mcpengine/actors"
 	"github.com/mcpengine/mcpengine/codec"
 	"github.com/yosida95/uritemplate/v3"
 )
@@ -68,13 +69,13 @@ func (e *Engine) AddResource(r Resource, h ResourceHandler) error {
 			return c.setContents(contents, err, r.URI, r.MIMEType, r.Cache)
 		},
 	}
-	e.change(listResources, func(c *catalog) bool { return c.put(&c.resources, item) })
+	e.change(KindResource, r.URI, func(c *catalog) bool { return c.put(&c.resources, item) })
 	return nil
 }
 
 // RemoveResource takes a resource out. It reports whether there was one.
 func (e *Engine) RemoveResource(uri string) bool {
-	return e.change(listResources, func(c *catalog) bool { return c.resources.remove(uri) })
+	return e.change(KindResource, uri, func(c *catalog) bool { return c.resources.remove(uri) })
 }
 
 // AddResourceTemplate registers a template, or replaces the same one. Of
@@ -98,7 +99,7 @@ func (e *Engine) AddResourceTemplate(t ResourceTemplate, h TemplateHandler) erro
 			return c.setContents(contents, err, c.name, t.MIMEType, t.Cache)
 		},
 	}
-	e.change(listResources, func(c *catalog) bool { return c.put(&c.templates, item) })
+	e.change(KindTemplate, t.URITemplate, func(c *catalog) bool { return c.put(&c.templates, item) })
 	return nil
 }
 
@@ -151,6 +152,7 @@ func (c *Call) setContents(contents []ResourceContents, err error, uri, mime str
 	}
 	dst = append(dst, ']')
 	if c.rev.IsModern() {
+		cache.Public = cache.Public && c.engine.options.Visible == nil
 		dst = cache.appendTo(dst)
 	}
 	c.out = append(dst, '}')
@@ -205,16 +207,25 @@ func appendDefinitionEnd(dst []byte, rev Revision, an *Annotations, icons []Icon
 
 // ResourceUpdated tells everybody who subscribed to a URI that it changed.
 // Updates that come in quick succession coalesce.
-func (e *Engine) ResourceUpdated(uri string) { e.system.Publish(topicResource + uri) }
+func (e *Engine) ResourceUpdated(uri string) {
+	frame := make([]byte, 0, len(updatedHead)+len(uri)+len(`"uri":""}}`))
+	frame = append(frame, updatedHead+`"uri":`...)
+	frame = codec.AppendString(frame, uri)
+	e.system.Publish(topicResource+uri, append(frame, '}', '}'))
+}
+
+// updatedHead begins the notification of an update, up to its first param.
+const updatedHead = `{"jsonrpc":"2.0","method":"` + codec.NotifyResourceUpdated + `","params":{`
 
 // subscribe begins a legacy subscription of a session.
 func (s *Session) subscribe(uri []byte) error {
-	if s.engine.catalog.Load().findResource(uri) == nil {
+	if s.view().findsResource(s.engine.catalog.Load(), uri) == nil {
 		return notFound(s.Revision(), uri)
 	}
-	return s.actor.Subscribe(topicResource+string(uri), func(topic string) {
-		params := codec.AppendString([]byte(`{"uri":`), topic[len(topicResource):])
-		s.notify(codec.AppendNotification(nil, codec.NotifyResourceUpdated, append(params, '}')))
+	return s.actor.Subscribe(topicResource+string(uri), func(event *actors.Event) {
+		if s.view().hears(event.Topic[len(topicResource):]) {
+			s.notify(event.Frame)
+		}
 	})
 }
 

@@ -228,7 +228,16 @@ func (r *SampleRequest) params(rev Revision) ([]byte, error) {
 		dst = append(dst, `,"toolChoice":{"mode":`...)
 		dst = append(codec.AppendString(dst, r.ToolChoice), '}')
 	}
-	return append(dst, '}'), nil
+	return wellFormed(append(dst, '}'))
+}
+
+// wellFormed gives params back, unless what a handler put into them raw breaks
+// them.
+func wellFormed(params []byte) ([]byte, error) {
+	if !codec.Valid(params) {
+		return nil, errors.New("engine: what is asked of the client is not valid JSON")
+	}
+	return params, nil
 }
 
 // appendRaw appends a raw member after others, unless it is nil.
@@ -245,6 +254,12 @@ func (m *SampleMessage) appendTo(dst []byte, rev Revision) ([]byte, error) {
 	dst = append(dst, `{"role":`...)
 	dst = codec.AppendString(dst, m.Role)
 	dst = append(dst, `,"content":`...)
+	for _, block := range m.Content {
+		switch block.(type) {
+		case ResourceLink, EmbeddedResource:
+			return nil, errors.New("engine: a message for a model holds no resources")
+		}
+	}
 	if len(m.Content) == 1 {
 		if rev < Rev20251125 {
 			switch m.Content[0].(type) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -55,7 +56,7 @@ func (s *sealer) append(dst, plain, bound []byte) []byte {
 // open gives back what append was given, if the text is unchanged and bound to
 // the same.
 func (s *sealer) open(text, bound []byte) ([]byte, error) {
-	if len(text) > maxSealed {
+	if len(text) > maxSealed || bytes.ContainsAny(text, "\r\n") { // which package base64 passes over
 		return nil, errUnsealed
 	}
 	sealed, err := base64.RawURLEncoding.Strict().AppendDecode(nil, text)

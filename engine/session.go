@@ -16,14 +16,22 @@ type Session struct {
 	engine  *Engine
 	actor   *actors.Session
 	onClose func(cause error)
+	audited string // what records call the session; "" where there are none
+
+	principal string      // who made it, where bound
+	bound     bool        // it serves no other principal: a session over HTTP
+	sealing   *sealing    // nil where the id is not sealed
+	planned   *negotiated // what the handshake will settle, or nil
 
 	negotiated atomic.Pointer[negotiated] // nil until initialize is answered
 	operating  atomic.Bool                // notifications/initialized has come
 	level      atomic.Uint32              // of the log messages that the client wants
 
 	mu           sync.Mutex // guards what follows; never held across I/O
-	stream       Stream     // for what belongs to no request; nil while none is open
-	pending      [][]byte   // frames that wait for a stream
+	over         error      // why the session has ended, or nil
+	onOver       []func(cause error)
+	stream       Stream   // for what belongs to no request; nil while none is open
+	pending      [][]byte // frames that wait for a stream
 	pendingBytes int
 	dropped      int // frames that found no room in pending
 }
@@ -31,6 +39,7 @@ type Session struct {
 // negotiated is what the handshake settled. It never changes.
 type negotiated struct {
 	rev          Revision
+	principal    string // who made the session, at most maxPrincipal bytes
 	declared     capability
 	clientInfo   []byte // raw object
 	capabilities []byte // raw object, the client's
@@ -43,6 +52,9 @@ type negotiated struct {
 func (e *Engine) OpenSession(key string, onClose func(cause error)) (*Session, error) {
 	s := &Session{engine: e, onClose: onClose}
 	s.level.Store(uint32(LevelInfo))
+	if e.options.Audit != nil {
+		s.audited = auditName(key)
+	}
 	a, err := e.system.OpenSession(key, s, s.closed)
 	if errors.Is(err, actors.ErrShutdown) {
 		return nil, ErrShuttingDown
@@ -87,9 +99,28 @@ func (s *Session) ClientInfo() (name, version string) {
 	return codec.Text(n.clientInfo, "name"), codec.Text(n.clientInfo, "version")
 }
 
-// Close ends the session. Its requests in flight are cancelled without an
-// answer.
-func (s *Session) Close() { s.actor.Close(actors.ErrCancelled) }
+// Close ends the session, for good: that of a sealed one is noted in the store,
+// for which Close waits, and where that fails the session ends only here. Its
+// requests in flight are cancelled without an answer.
+func (s *Session) Close() {
+	_ = s.end(context.Background()) // the failure is logged
+	s.actor.Close(actors.ErrCancelled)
+}
+
+// OnClose has f called once, with the cause, when the session has ended, or at
+// once where it has. f must not block. A cause that is ErrPassivated means that
+// the session can come back.
+func (s *Session) OnClose(f func(cause error)) {
+	s.mu.Lock()
+	over := s.over
+	if over == nil {
+		s.onOver = append(s.onOver, f)
+	}
+	s.mu.Unlock()
+	if over != nil {
+		f(over)
+	}
+}
 
 // Done is closed when the session has ended.
 func (s *Session) Done() <-chan struct{} { return s.actor.Done() }
@@ -102,9 +133,10 @@ func (s *Session) Touch() { s.actor.Touch() }
 
 // closed is called when the actor has stopped.
 func (s *Session) closed(cause error) {
+	cause = s.cause(cause)
 	s.mu.Lock()
-	stream := s.stream
-	s.stream, s.pending = nil, nil
+	stream, told := s.stream, s.onOver
+	s.stream, s.pending, s.onOver, s.over = nil, nil, nil, cause
 	s.mu.Unlock()
 	if stream != nil {
 		stream.Finish(nil, 0)
@@ -115,6 +147,9 @@ func (s *Session) closed(cause error) {
 	}
 	if s.onClose != nil {
 		s.onClose(cause)
+	}
+	for _, f := range told {
+		f(cause)
 	}
 }
 
@@ -235,12 +270,12 @@ var (
 // request handles a request of the legacy era.
 func (s *Session) request(ctx context.Context, m *codec.Message, stream Stream) {
 	if s.engine.options.ModernOnly {
-		answer(m.ID, s.engine.unsupported(m.Version), stream)
+		s.engine.reject(ctx, s, m, s.engine.unsupported(m.Version), stream)
 		return
 	}
 	switch string(m.Method) {
 	case codec.MethodInitialize:
-		s.initialize(m, stream)
+		s.initialize(ctx, m, stream)
 		return
 	case codec.MethodPing:
 		answerEmpty(m.ID, stream)
@@ -248,7 +283,7 @@ func (s *Session) request(ctx context.Context, m *codec.Message, stream Stream) 
 	}
 	n := s.negotiated.Load()
 	if n == nil {
-		answer(m.ID, errNotInitialized, stream)
+		s.engine.reject(ctx, s, m, errNotInitialized, stream)
 		return
 	}
 	s.engine.dispatch(ctx, s, n, m, stream)

@@ -27,13 +27,13 @@ func (c *Call) needTasks() error {
 func (e *entry) modernTaskRoute() Handler {
 	switch e.taskSupport {
 	case "optional":
-		return func(_ context.Context, c *Call) error { return c.RunAsTask(e.wrapped) }
+		return func(_ context.Context, c *Call) error { return c.runAsTask(e.wrapped, e.wrapped) }
 	case "required":
 		return func(_ context.Context, c *Call) error {
 			if err := c.needTasks(); err != nil {
 				return err
 			}
-			return c.RunAsTask(e.wrapped)
+			return c.runAsTask(e.wrapped, e.wrapped)
 		}
 	}
 	return e.wrapped
@@ -48,13 +48,18 @@ var errAnswered = errors.New("engine: the call is answered; return this error")
 // once. h gets a Call of its own, and gives its result with SetResult. A handler
 // that calls RunAsTask has to return its error, whatever result it returns.
 func (c *Call) RunAsTask(h Handler) error {
+	return c.runAsTask(h, c.engine.catalog.Load().interceptors.reviewed(toolHandler(nil, h)))
+}
+
+// runAsTask runs now where there can be no task, else later in one.
+func (c *Call) runAsTask(now, later Handler) error {
 	if c.session != nil || c.task != nil || c.needTasks() != nil {
-		if err := h(&c.ctx, c); err != nil {
+		if err := now(&c.ctx, c); err != nil {
 			return err
 		}
 		return errAnswered
 	}
-	record, err := c.engine.tasks.start(c, toolHandler(nil, h), c.owner(), defaultTaskTTL)
+	record, err := c.engine.tasks.start(c, later, c.owner(), defaultTaskTTL)
 	if err != nil {
 		return err
 	}

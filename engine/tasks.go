@@ -108,6 +108,10 @@ func (t *taskTable) start(c *Call, handler Handler, owner string, ttl time.Durat
 		return nil, err
 	}
 	live.call.request, live.call.generation = request, request.Generation()
+	live.call.hooks = c.hooks.forTask(record.ID)
+	if c.hooks != nil && c.hooks.replaced {
+		live.message.Arguments = c.message.Arguments
+	}
 	t.mu.Lock()
 	if err = t.store.Put(record); err == nil {
 		t.live[record.ID] = live
@@ -121,7 +125,14 @@ func (t *taskTable) start(c *Call, handler Handler, owner string, ttl time.Durat
 		}
 		return nil, err
 	}
-	t.engine.working.Go(live.run)
+	release := func() {}
+	if c.session != nil {
+		release = c.session.Hold() // a session at work is not idle
+	}
+	t.engine.working.Go(func() {
+		defer release()
+		live.run()
+	})
 	return record, nil
 }
 
@@ -195,7 +206,7 @@ func (l *liveTask) announce(record *Task) {
 	switch {
 	case record == nil:
 	case l.session == nil:
-		l.table.engine.system.Publish(topicTask + l.id)
+		l.table.engine.system.Publish(topicTask+l.id, nil)
 	default:
 		l.session.notify(codec.AppendNotification(nil, codec.NotifyTaskStatus, record.appendTo(nil)))
 	}
@@ -222,6 +233,7 @@ type taskStream struct{ task *liveTask }
 
 func (s taskStream) Send(frame []byte) error {
 	l := s.task
+	frame = l.related(frame)
 	l.mu.Lock()
 	waiter := l.waiter
 	l.mu.Unlock()
@@ -232,6 +244,16 @@ func (s taskStream) Send(frame []byte) error {
 		l.session.notify(clone(frame))
 	}
 	return nil
+}
+
+// related has a notification of a session's task name the task, as the task's
+// requests do already.
+func (l *liveTask) related(frame []byte) []byte {
+	if l.session == nil || codec.Member(frame, "id") != nil {
+		return frame
+	}
+	member := append(codec.AppendString([]byte(`"`+codec.MetaRelatedTask+`":{"taskId":`), l.id), '}')
+	return codec.AppendNotification(nil, codec.Text(frame, "method"), appendWithMeta(nil, codec.Member(frame, "params"), member))
 }
 
 // Finish keeps the answer as the task's.

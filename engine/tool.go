@@ -130,7 +130,7 @@ var emptyObject = []byte("{}")
 
 // RemoveTool takes a tool out. It reports whether there was one.
 func (e *Engine) RemoveTool(name string) bool {
-	return e.change(listTools, func(c *catalog) bool { return c.tools.remove(name) })
+	return e.change(KindTool, name, func(c *catalog) bool { return c.tools.remove(name) })
 }
 
 // addTool puts a tool into the catalog. in checks the arguments, where the
@@ -159,7 +159,7 @@ func (e *Engine) addTool(t Tool, in validator, outSchema json.RawMessage, h Hand
 		bare:        toolHandler(in, h),
 		append:      func(dst []byte, rev Revision) []byte { return t.appendTo(dst, rev) },
 	}
-	e.change(listTools, func(c *catalog) bool { return c.put(&c.tools, item) })
+	e.change(KindTool, t.Name, func(c *catalog) bool { return c.put(&c.tools, item) })
 	return nil
 }
 

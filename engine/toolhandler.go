@@ -23,28 +23,35 @@ func toolHandler(v validator, h Handler) Handler {
 				return c.badArguments(err)
 			}
 		}
-		err := h(ctx, c)
-		if err == nil {
-			return nil
+		if err := h(ctx, c); err != nil {
+			return c.toolFailure(ctx, err)
 		}
-		if bad := (argumentError{}); errors.As(err, &bad) {
-			return c.badArguments(bad)
-		}
-		if page := (*urlNeeded)(nil); errors.As(err, &page) {
-			err = page.wire(c)
-		}
-		if wire := (*codec.Error)(nil); errors.As(err, &wire) || errors.Is(err, errInputRequired) || errors.Is(err, errAnswered) {
-			return err
-		}
-		if missing := (*CapabilityError)(nil); errors.As(err, &missing) && c.rev.IsModern() {
-			return err
-		}
-		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			return codec.ErrCancelled
-		}
-		c.setToolError(c.engine.redact(err))
 		return nil
 	}
+}
+
+// toolFailure gives what becomes of a tool's error: a protocol error, or a
+// result with isError, which it sets.
+func (c *Call) toolFailure(ctx context.Context, err error) error {
+	if bad := (argumentError{}); errors.As(err, &bad) {
+		return c.badArguments(bad)
+	}
+	if page := (*urlNeeded)(nil); errors.As(err, &page) {
+		if wire := page.wire(c); wire != nil {
+			err = wire
+		}
+	}
+	if wire := (*codec.Error)(nil); errors.As(err, &wire) || errors.Is(err, errInputRequired) || errors.Is(err, errAnswered) {
+		return err
+	}
+	if missing := (*CapabilityError)(nil); errors.As(err, &missing) && c.rev.IsModern() {
+		return err
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return codec.ErrCancelled
+	}
+	c.setToolError(c.engine.redact(err))
+	return nil
 }
 
 // checkedOutput holds a tool's structured content to its output schema. A

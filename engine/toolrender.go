@@ -15,7 +15,11 @@ func (t *Tool) appendTo(dst []byte, rev Revision) []byte {
 	}
 	dst = appendMember(dst, "description", t.Description)
 	dst = append(dst, `,"inputSchema":`...)
-	dst = appendSchema(dst, t.InputSchema, rev)
+	if t.InputSchema == nil { // a tool for a model, which nobody registered
+		dst = append(dst, `{"type":"object"}`...)
+	} else {
+		dst = appendSchema(dst, t.InputSchema, rev)
+	}
 	if t.OutputSchema != nil && rev >= Rev20250618 {
 		dst = append(dst, `,"outputSchema":`...)
 		dst = appendSchema(dst, t.OutputSchema, rev)

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"crypto/rand"
 	"errors"
 	"io"
 	"net/http"
@@ -38,7 +37,7 @@ type HTTPHandler struct {
 	read    atomic.Int64 // bytes of bodies
 
 	numbers atomic.Uint64 // of the last stream whose events are kept
-	kept    sync.Map      // session key to *sessionStreams
+	kept    sync.Map      // *engine.Session to *sessionStreams
 }
 
 var _ http.Handler = (*HTTPHandler)(nil)
@@ -49,6 +48,11 @@ var _ http.Handler = (*HTTPHandler)(nil)
 func NewHTTPHandler(e *engine.Engine, o *HTTPOptions) *HTTPHandler {
 	h := &HTTPHandler{engine: e, options: o.withDefaults()}
 	h.guard = newGuard(&h.options)
+	// The ids of streams are not those of an earlier process, whose sessions may
+	// come back: no more than 65,536 are made in a millisecond.
+	if e.SealsSessions() {
+		h.numbers.Store(uint64(time.Now().UnixMilli()) << 16)
+	}
 	return h
 }
 
@@ -72,6 +76,11 @@ func (h *HTTPHandler) Stats() HTTPStats {
 
 // ServeHTTP serves one request.
 func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if len(r.Header) > h.options.MaxHeaders {
+		w.Header().Set("Connection", "close")
+		refuse(w, http.StatusRequestHeaderFieldsTooLarge, codec.CodeInvalidRequest, "Request Header Fields Too Large: too many headers")
+		return
+	}
 	if reason, ok := h.guard.allows(r); !ok {
 		refuse(w, http.StatusForbidden, codec.CodeInvalidRequest, reason)
 		return
@@ -95,7 +104,7 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // cors marks the response for an allowed origin, and reports true when the
 // request was a preflight and is answered.
 func (h *HTTPHandler) cors(w http.ResponseWriter, r *http.Request) bool {
-	origin := r.Header.Get("Origin")
+	origin := headerOf(r, "Origin")
 	if origin == "" {
 		return false
 	}
@@ -131,7 +140,7 @@ func wantedParams(asked []string) string {
 
 // post serves a POST: one message, or a batch.
 func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request) {
-	if !isJSON(r.Header.Get("Content-Type")) {
+	if !isJSON(headerOf(r, "Content-Type")) {
 		refuse(w, http.StatusUnsupportedMediaType, codec.CodeInvalidRequest,
 			"Unsupported Media Type: Content-Type must be application/json")
 		return
@@ -156,7 +165,7 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request) {
 		p.refuse(http.StatusBadRequest, h.engine.WireError(fault))
 		return
 	}
-	if version := r.Header.Get(headerVersion); p.message.MetaVersionPresent || !isLegacyVersion(version) {
+	if version := headerOf(r, headerVersion); p.message.MetaVersionPresent || !isLegacyVersion(version) {
 		h.modern(p, r, version)
 		return
 	}
@@ -164,6 +173,7 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	defer session.Release()
 	if p.message.Kind == codec.KindRequest {
 		if kept := h.streamsOf(session); kept != nil && events {
 			h.postResumable(p, r, session, kept, false)
@@ -173,7 +183,6 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request) {
 		session.Receive(r.Context(), &p.message, nil, p)
 		return
 	}
-	session.Touch()
 	session.Receive(r.Context(), &p.message, nil, p)
 	w.WriteHeader(http.StatusAccepted)
 }
@@ -213,7 +222,7 @@ func (h *HTTPHandler) modern(p *post, r *http.Request, version string) {
 
 // batch serves a POST whose body is an array.
 func (h *HTTPHandler) batch(p *post, r *http.Request) {
-	if !isLegacyVersion(r.Header.Get(headerVersion)) {
+	if !isLegacyVersion(headerOf(r, headerVersion)) {
 		fault := codec.Decode(p.body, &p.message)
 		p.refuse(http.StatusBadRequest, h.engine.WireError(fault))
 		return
@@ -222,6 +231,7 @@ func (h *HTTPHandler) batch(p *post, r *http.Request) {
 	if !ok {
 		return
 	}
+	defer session.Release()
 	if session.Revision() != engine.Rev20250326 {
 		fault := codec.Decode(p.body, &p.message)
 		p.refuse(http.StatusBadRequest, h.engine.WireError(fault))
@@ -238,22 +248,28 @@ func (h *HTTPHandler) batch(p *post, r *http.Request) {
 }
 
 // sessionOf finds the session that a POST belongs to, or opens one for an
-// initialize. It reports false when the request is answered.
+// initialize, and gives it in use. It reports false when the request is
+// answered.
 func (h *HTTPHandler) sessionOf(p *post, r *http.Request) (*engine.Session, bool) {
 	if h.engine.ModernOnly() {
 		p.refuse(http.StatusBadRequest, h.engine.Unsupported(p.message.Version))
 		return nil, false
 	}
 	m := &p.message
-	key := r.Header.Get(headerSession)
+	key := headerOf(r, headerSession)
 	switch {
 	case key != "":
-		if session := h.engine.Session(key); session != nil {
+		session, err := h.engine.Acquire(r.Context(), key)
+		switch {
+		case session != nil:
 			return session, true
+		case err != nil:
+			h.refuseSession(p.w, err, p.message.ID)
+		default:
+			p.refuse(http.StatusNotFound, codec.NewError(codeSessionNotFound, "Session not found"))
 		}
-		p.refuse(http.StatusNotFound, codec.NewError(codeSessionNotFound, "Session not found"))
 	case m.Kind == codec.KindRequest && string(m.Method) == codec.MethodInitialize:
-		return h.open(p)
+		return h.open(p, r)
 	default:
 		p.refuse(http.StatusBadRequest,
 			codec.NewError(codec.CodeInvalidRequest, "Invalid Request: the Mcp-Session-Id header is missing"))
@@ -262,60 +278,92 @@ func (h *HTTPHandler) sessionOf(p *post, r *http.Request) (*engine.Session, bool
 }
 
 // open begins a session for an initialize.
-func (h *HTTPHandler) open(p *post) (*engine.Session, bool) {
+func (h *HTTPHandler) open(p *post, r *http.Request) (*engine.Session, bool) {
 	if fault := h.engine.CheckInitialize(&p.message); fault != nil {
 		p.refuse(http.StatusBadRequest, fault)
 		return nil, false
 	}
-	key := rand.Text()
-	var onClose func(error)
-	if h.options.Events != nil {
-		onClose = func(error) { h.forgetSession(key) }
-	}
-	session, err := h.engine.OpenSession(key, onClose)
+	session, err := h.engine.OpenFor(r.Context(), &p.message)
 	if err != nil {
-		p.w.Header().Set("Retry-After", "1")
-		p.refuse(http.StatusServiceUnavailable, h.engine.WireError(err))
+		h.refuseSession(p.w, err, p.message.ID)
 		return nil, false
 	}
-	p.w.Header()[headerSession] = []string{key}
+	p.w.Header()[headerSession] = []string{session.Key()}
 	return session, true
+}
+
+// refuseSession answers where a session cannot be opened or found now.
+func (h *HTTPHandler) refuseSession(w http.ResponseWriter, err error, id []byte) {
+	wire := h.engine.WireError(err)
+	status := http.StatusInternalServerError
+	if wire.Code == codec.CodeOverloaded {
+		status = http.StatusServiceUnavailable
+	}
+	jsonHead(w, status, nil)
+	_, _ = w.Write(codec.AppendError(nil, id, wire))
 }
 
 // delete serves a DELETE: the client ends its session.
 func (h *HTTPHandler) delete(w http.ResponseWriter, r *http.Request) {
-	session, ok := h.existing(w, r)
+	key, ok := sessionKey(w, r)
 	if !ok {
 		return
 	}
-	session.Close()
-	w.WriteHeader(http.StatusNoContent)
+	switch found, err := h.engine.Delete(r.Context(), key); {
+	case err != nil:
+		h.refuseSession(w, err, nil)
+	case !found:
+		refuse(w, http.StatusNotFound, codeSessionNotFound, "Session not found")
+	default:
+		w.WriteHeader(http.StatusNoContent)
+	}
 }
 
-// existing finds the session that a GET or DELETE names, or answers.
+// existing finds the session that a GET names and gives it in use, or answers.
 func (h *HTTPHandler) existing(w http.ResponseWriter, r *http.Request) (*engine.Session, bool) {
-	if version := r.Header.Get(headerVersion); version != "" {
+	key, ok := sessionKey(w, r)
+	if !ok {
+		return nil, false
+	}
+	session, err := h.engine.Acquire(r.Context(), key)
+	switch {
+	case err != nil:
+		h.refuseSession(w, err, nil)
+	case session == nil:
+		refuse(w, http.StatusNotFound, codeSessionNotFound, "Session not found")
+	default:
+		return session, true
+	}
+	return nil, false
+}
+
+// sessionKey gives the session id of a GET or DELETE, or answers.
+func sessionKey(w http.ResponseWriter, r *http.Request) (key string, ok bool) {
+	if version := headerOf(r, headerVersion); version != "" {
 		switch rev := engine.ParseRevision(version); {
 		case rev == 0:
 			refuse(w, http.StatusBadRequest, codec.CodeInvalidRequest, "Bad Request: unsupported MCP-Protocol-Version")
-			return nil, false
+			return "", false
 		case rev.IsModern():
 			w.Header().Set("Allow", "POST")
 			refuse(w, http.StatusMethodNotAllowed, codec.CodeInvalidRequest, "Method Not Allowed: this revision has only POST")
-			return nil, false
+			return "", false
 		}
 	}
-	key := r.Header.Get(headerSession)
-	if key == "" {
+	if key = headerOf(r, headerSession); key == "" {
 		refuse(w, http.StatusBadRequest, codec.CodeInvalidRequest, "Bad Request: the Mcp-Session-Id header is missing")
-		return nil, false
+		return "", false
 	}
-	session := h.engine.Session(key)
-	if session == nil {
-		refuse(w, http.StatusNotFound, codeSessionNotFound, "Session not found")
-		return nil, false
+	return key, true
+}
+
+// headerOf gives the first value of a header, or "". The name is in canonical
+// form, which Header.Get would see to at each call.
+func headerOf(r *http.Request, name string) string {
+	if values := r.Header[name]; len(values) > 0 {
+		return values[0]
 	}
-	return session, true
+	return ""
 }
 
 // refuse answers with an HTTP status and a JSON-RPC error that has no id.

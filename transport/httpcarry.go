@@ -76,7 +76,7 @@ func (o *eventWriter) deliver(p portion) bool {
 			o.w.WriteHeader(p.status)
 			return false
 		}
-		jsonHead(o.w, p.status)
+		jsonHead(o.w, p.status, p.bytes)
 		_, _ = o.w.Write(p.bytes)
 		return false
 	}

@@ -14,14 +14,17 @@ func (h *HTTPHandler) get(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotAcceptable, codec.CodeInvalidRequest, "Not Acceptable: Accept must name text/event-stream")
 		return
 	}
+	if err := h.engine.Accepting(); err != nil {
+		h.refuseSession(w, err, nil) // before a session comes back for nothing
+		return
+	}
 	session, ok := h.existing(w, r)
 	if !ok {
 		return
 	}
-	release := session.Hold()
-	defer release()
+	defer session.Release()
 	kept := h.streamsOf(session)
-	if id := r.Header.Get(headerLastEvent); id != "" && kept != nil {
+	if id := headerOf(r, headerLastEvent); id != "" && kept != nil {
 		h.resume(w, r, session, kept, id)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 )
 
 // guard tells who may call: it checks Host and Origin, the two headers that
@@ -14,6 +15,8 @@ type guard struct {
 	hosts     map[string]bool // lower case, as listed
 	origins   map[string]bool
 	anyOrigin bool
+
+	lastLoopback atomic.Pointer[string] // the last Host header that named the loopback interface
 }
 
 func newGuard(o *HTTPOptions) *guard {
@@ -35,7 +38,7 @@ func (g *guard) allows(r *http.Request) (reason string, ok bool) {
 	if !g.allowsHost(r) {
 		return "Forbidden: this Host is not served here", false
 	}
-	if origin := r.Header.Get("Origin"); origin != "" && !g.allowsOrigin(origin, r.Host) {
+	if origin := headerOf(r, "Origin"); origin != "" && !g.allowsOrigin(origin, r.Host) {
 		return "Forbidden: this Origin may not call", false
 	}
 	return "", true
@@ -47,7 +50,7 @@ func (g *guard) allowsHost(r *http.Request) bool {
 	if !onLoopback && len(g.hosts) == 0 {
 		return true
 	}
-	if onLoopback && isLoopbackName(r.Host) {
+	if onLoopback && g.namesLoopback(r.Host) {
 		return true
 	}
 	if len(g.hosts) == 0 {
@@ -63,6 +66,19 @@ func (g *guard) allowsOrigin(origin, host string) bool {
 	}
 	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
+}
+
+// namesLoopback is isLoopbackName with a memory: most clients send one and the same Host header.
+func (g *guard) namesLoopback(host string) bool {
+	if last := g.lastLoopback.Load(); last != nil && *last == host {
+		return true
+	}
+	if !isLoopbackName(host) {
+		return false
+	}
+	kept := host // what is pointed to is allocated, and only here
+	g.lastLoopback.Store(&kept)
+	return true
 }
 
 func isLoopbackAddr(a net.Addr) bool {

@@ -17,6 +17,9 @@ type HTTPOptions struct {
 	AllowedOrigins []string
 	// CORS answers preflights of allowed origins and marks responses for them.
 	CORS bool
+	// MaxHeaders is how many headers a request may have, counted by name; their
+	// bytes are the server's to limit (http.Server.MaxHeaderBytes). Default 100.
+	MaxHeaders int
 	// MaxMessageBytes is the largest body of a POST. Default 4 MiB.
 	MaxMessageBytes int
 	// BodyTimeout is how long the body of a POST may take. Default 30 s.
@@ -55,6 +58,9 @@ func (o *HTTPOptions) withDefaults() HTTPOptions {
 	}
 	if c.MaxMessageBytes <= 0 {
 		c.MaxMessageBytes = 4 << 20
+	}
+	if c.MaxHeaders <= 0 {
+		c.MaxHeaders = 100
 	}
 	if c.MaxQueueBytes <= 0 {
 		c.MaxQueueBytes = 1 << 20

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -218,7 +219,7 @@ func (p *post) write() {
 		_ = control.SetWriteDeadline(time.Now().Add(p.handler.options.WriteTimeout))
 	}
 	if first {
-		p.head(events)
+		p.head(events, out)
 	}
 	if len(out) > 0 {
 		_, err = p.w.Write(out)
@@ -238,15 +239,15 @@ func (p *post) write() {
 // does not read; smaller ones find room in the socket's buffer.
 const largeReply = 64 << 10
 
-// head writes the response's header.
-func (p *post) head(events bool) {
+// head writes the response's header. out is what follows.
+func (p *post) head(events bool, out []byte) {
 	switch {
 	case events:
 	case p.status == http.StatusAccepted:
 		p.w.WriteHeader(p.status)
 		return
 	default:
-		jsonHead(p.w, p.status)
+		jsonHead(p.w, p.status, out)
 		return
 	}
 	p.handler.streams.Add(1)
@@ -254,12 +255,18 @@ func (p *post) head(events bool) {
 	p.w.WriteHeader(http.StatusOK)
 }
 
-// jsonHead writes the header of a plain JSON response.
-func jsonHead(w http.ResponseWriter, status int) {
+// jsonHead writes the header of a plain JSON response. Where the frame, which
+// may be missing, says when to try again, the status is 429.
+func jsonHead(w http.ResponseWriter, status int, frame []byte) {
 	header := w.Header()
 	header["Content-Type"] = contentJSON
 	if status == http.StatusServiceUnavailable {
-		header.Set("Retry-After", "1")
+		after := int64(1)
+		if wait, ok := engine.RetryAfter(frame); ok {
+			status = http.StatusTooManyRequests
+			after = max(1, int64((wait+time.Second-1)/time.Second))
+		}
+		header.Set("Retry-After", strconv.FormatInt(after, 10))
 	}
 	w.WriteHeader(status)
 }

@@ -67,12 +67,14 @@ func (ss *sessionStreams) noticed(s *stream) (before *stream) {
 	return before
 }
 
-// close forgets everything that is kept.
-func (ss *sessionStreams) close() {
+// close forgets everything that is kept, unless the session can come back.
+func (ss *sessionStreams) close(cause error) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	ss.closed = true
-	ss.store.Drop(ss.key)
+	if !errors.Is(cause, engine.ErrPassivated) {
+		ss.store.Drop(ss.key)
+	}
 }
 
 // streamsOf gives the streams of a session whose events are kept, or nil where
@@ -81,25 +83,18 @@ func (h *HTTPHandler) streamsOf(session *engine.Session) *sessionStreams {
 	if h.options.Events == nil || session.Revision() < engine.Rev20250326 {
 		return nil
 	}
-	key := session.Key()
-	if known, ok := h.kept.Load(key); ok {
+	if known, ok := h.kept.Load(session); ok {
 		return known.(*sessionStreams)
 	}
-	made := &sessionStreams{key: key, store: h.options.Events, live: make(map[uint64]*stream)}
-	known, _ := h.kept.LoadOrStore(key, made)
-	select {
-	case <-session.Done():
-		h.forgetSession(key)
-	default:
+	made := &sessionStreams{key: session.Key(), store: h.options.Events, live: make(map[uint64]*stream)}
+	known, loaded := h.kept.LoadOrStore(session, made)
+	if !loaded {
+		session.OnClose(func(cause error) {
+			h.kept.Delete(session)
+			made.close(cause)
+		})
 	}
 	return known.(*sessionStreams)
-}
-
-// forgetSession is called when a session has ended.
-func (h *HTTPHandler) forgetSession(key string) {
-	if known, ok := h.kept.LoadAndDelete(key); ok {
-		known.(*sessionStreams).close()
-	}
 }
 
 // newStream makes a stream of a session.

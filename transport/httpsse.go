@@ -168,7 +168,7 @@ func (h *SSEHandler) stream(w http.ResponseWriter, r *http.Request) {
 
 // message serves a POST of the client.
 func (h *SSEHandler) message(w http.ResponseWriter, r *http.Request) {
-	if !isJSON(r.Header.Get("Content-Type")) {
+	if !isJSON(headerOf(r, "Content-Type")) {
 		refuse(w, http.StatusUnsupportedMediaType, codec.CodeInvalidRequest,
 			"Unsupported Media Type: Content-Type must be application/json")
 		return

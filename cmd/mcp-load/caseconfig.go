@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -118,13 +119,23 @@ func (c *caseConfig) authenticate(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if _, known := c.Auth[token]; !ok || !known {
+		principal, known := c.Auth[token]
+		if !ok || !known {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, principal)))
 	})
+}
+
+// principalKey is where authenticate puts the principal in a request's context.
+type principalKey struct{}
+
+// casePrincipal gives the principal of a request.
+func casePrincipal(ctx context.Context) string {
+	principal, _ := ctx.Value(principalKey{}).(string)
+	return principal
 }
 
 func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 // runFlags holds the flags of run as they were typed.
 type runFlags struct {
 	cfg           bench.Config
+	protocols     []string
 	rate          string
 	arrivals      string
 	overflow      string
@@ -41,13 +43,16 @@ func newRunCommand(argv []string) *cobra.Command {
 		Example: runExample,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.cfg.Argv = argv
+			f.cfg.Argv = withoutSecrets(argv)
 			if err := f.target(cmd, args); err != nil {
 				return err
 			}
 			outputs, err := f.finish(cmd)
 			if err != nil {
 				return err
+			}
+			if len(f.protocols) > 1 {
+				return loadMatrix(cmd.Context(), &f.cfg, f.protocols, outputs, f.live, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			return load(cmd.Context(), &f.cfg, outputs, f.live, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -74,7 +79,8 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	p.IntVar(&f.cfg.MaxInFlight, "max-in-flight", 0, "of an open loop: most calls in flight; default no limit")
 	p.StringVar(&f.overflow, "overflow", "wait", "beyond --max-in-flight: wait (the wait counts) or skip (counted as dropped)")
 	p.StringArrayVarP(&f.headers, "header", "H", nil, "HTTP header 'Name: value' (repeatable)")
-	p.StringVar(&f.cfg.Protocol, "protocol", "auto", "protocol revision to ask for: auto or one of "+strings.Join(bench.Revisions, ", "))
+	p.StringArrayVar(&f.protocols, "protocol", nil, "what to speak: "+strings.Join(bench.Protocols, ", ")+
+		"; default "+bench.Revisions[0]+" (repeatable: one run after another)")
 	p.BoolVar(&f.cfg.Streams, "streams", false, "open the GET stream of every session")
 	p.Uint64Var(&f.cfg.Seed, "seed", 0, "of everything random; default picks one and prints it")
 	p.StringArrayVar(&f.cfg.Thresholds, "threshold", nil, "condition such as 'p(99)<200ms' or 'errors<0.1%' (repeatable); crossed: exit 99")
@@ -122,6 +128,9 @@ func (f *runFlags) finish(cmd *cobra.Command) ([]output, error) {
 			return nil, usageError("--%s must be at least 1", name)
 		}
 	}
+	if err := f.protocol(); err != nil {
+		return nil, err
+	}
 	var err error
 	if c.Rate, err = parseRate(f.rate); err != nil {
 		return nil, err
@@ -139,6 +148,22 @@ func (f *runFlags) finish(cmd *cobra.Command) ([]output, error) {
 		return nil, usageError("unknown --live %q: choose auto, plain or off", f.live)
 	}
 	return parseOutputs(f.outputs)
+}
+
+// protocol checks what is to be spoken. Several protocols are left to the matrix.
+func (f *runFlags) protocol() error {
+	for i, p := range f.protocols {
+		switch {
+		case !slices.Contains(bench.Protocols, p):
+			return usageError("protocol %q is not supported: choose one of %s", p, strings.Join(bench.Protocols, ", "))
+		case slices.Contains(f.protocols[:i], p):
+			return usageError("--protocol %s is given twice", p)
+		}
+	}
+	if len(f.protocols) == 1 {
+		f.cfg.Protocol = f.protocols[0]
+	}
+	return nil
 }
 
 // parseRate reads 200, 200/s, 6000/m, 10/h or max. No rate and max both mean a closed loop, which is 0.
@@ -183,22 +208,31 @@ func usageError(format string, args ...any) error {
 
 // load runs the configuration, prints the summary, writes the files, and turns what came out into an exit code.
 func load(ctx context.Context, c *bench.Config, outputs []output, live string, stdout, stderr io.Writer) error {
+	res, err := offer(ctx, c, live, stderr)
+	if err != nil {
+		return err
+	}
+	return report(res, outputs, stdout)
+}
+
+// offer runs the configuration under a live view.
+func offer(ctx context.Context, c *bench.Config, live string, stderr io.Writer) (*bench.Result, error) {
 	view := newLiveView(live, stderr)
 	c.OnProgress = view.progress
 	c.OnWarning = view.warning
 	res, err := bench.Run(ctx, *c)
 	view.end()
-	if err != nil {
-		var u *bench.UsageError
-		switch {
-		case errors.As(err, &u):
-			return &exitError{exitUsage, err.Error()}
-		case ctx.Err() != nil:
-			return &exitError{exitInterrupted, "interrupted before a call was made"}
-		}
-		return &exitError{exitRuntime, err.Error()}
+	if err == nil {
+		return res, nil
 	}
-	return report(res, outputs, stdout)
+	var u *bench.UsageError
+	switch {
+	case errors.As(err, &u):
+		return nil, &exitError{exitUsage, err.Error()}
+	case ctx.Err() != nil:
+		return nil, &exitError{exitInterrupted, "interrupted before a call was made"}
+	}
+	return nil, &exitError{exitRuntime, err.Error()}
 }
 
 // report writes the files before the summary: whoever sees the summary finds them complete.
@@ -211,6 +245,12 @@ func report(res *bench.Result, outputs []output, stdout io.Writer) error {
 	if err := res.WriteSummary(stdout, isTerminal(stdout)); err != nil {
 		return &exitError{exitRuntime, fmt.Sprintf("cannot print the summary: %v", err)}
 	}
+	listOutputs(outputs, stdout)
+	return exitOf(res)
+}
+
+// listOutputs names the files that were written.
+func listOutputs(outputs []output, stdout io.Writer) {
 	for i, o := range outputs {
 		label := ""
 		if i == 0 {
@@ -218,7 +258,6 @@ func report(res *bench.Result, outputs []output, stdout io.Writer) error {
 		}
 		fmt.Fprintf(stdout, "  %-14s %s\n", label, o.path)
 	}
-	return exitOf(res)
 }
 
 // exitOf gives the exit code of a result, as an error without a text.

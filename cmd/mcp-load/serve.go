@@ -28,6 +28,10 @@ type serveFlags struct {
 	fixture     string
 	maxSessions int
 	sessionIdle time.Duration
+	sessionKeys string
+	stateKeys   string
+	store       string
+	admin       string
 	hosts       []string
 	origins     []string
 	drain       time.Duration
@@ -59,6 +63,11 @@ func newServeCommand() *cobra.Command {
 	flags.StringVar(&f.fixture, "fixture", "demo", "what is served: "+fixtureNames())
 	flags.IntVar(&f.maxSessions, "max-sessions", 0, "most sessions at once (default 100,000)")
 	flags.DurationVar(&f.sessionIdle, "session-idle", 30*time.Minute, "end a session after this time without use")
+	flags.StringVar(&f.sessionKeys, "session-keys", "", "seal session ids with the keys of this `file`, so that sessions outlive the process;\n"+
+		"a line holds 32 bytes in base64; the first key seals, all open")
+	flags.StringVar(&f.stateKeys, "request-state-keys", "", "seal request states with the keys of this `file`")
+	flags.StringVar(&f.store, "store", "memory", "keep deleted sessions and their like in memory, file:PATH or redis:URL")
+	flags.StringVar(&f.admin, "admin", "", "serve /healthz, /readyz, /metrics and pprof on this `address`")
 	flags.StringArrayVar(&f.hosts, "allow-host", nil, "allow this Host header besides loopback names (repeatable)")
 	flags.StringArrayVar(&f.origins, "allow-origin", nil, "allow web pages of this origin (repeatable)")
 	flags.DurationVar(&f.drain, "drain", 10*time.Second, "how long requests in flight may go on at the end")
@@ -73,7 +82,8 @@ type server struct {
 	config  *caseConfig
 	engine  *engine.Engine
 	handler *transport.HTTPHandler
-	counts  *toolCounts // nil without --debug-cases
+	store   closableStore // nil where it is in memory
+	counts  *toolCounts   // nil without --debug-cases
 	log     *slog.Logger
 	web     atomic.Pointer[http.Server] // nil over stdio
 }
@@ -88,10 +98,11 @@ func serve(ctx context.Context, f *serveFlags, httpGiven bool, stderr io.Writer)
 	}
 	logs := newLogWriter(stderr)
 	defer logs.close()
-	s, err := newServer(f, logs)
+	s, err := newServer(ctx, f, logs)
 	if err != nil {
 		return err
 	}
+	defer s.closeStore()
 	if err := s.run(ctx, logs); err != nil {
 		_ = s.shutdown(context.WithoutCancel(ctx), 0) // where it has not come to that
 		return err
@@ -104,6 +115,13 @@ func (s *server) run(ctx context.Context, logs io.Writer) error {
 	f := s.flags
 	if f.debugCases != "" {
 		stop, err := s.startDebug(f.debugCases)
+		if err != nil {
+			return &exitError{exitRuntime, err.Error()}
+		}
+		defer stop()
+	}
+	if f.admin != "" {
+		stop, err := s.startAdmin(f.admin)
 		if err != nil {
 			return &exitError{exitRuntime, err.Error()}
 		}
@@ -142,7 +160,10 @@ func (f *serveFlags) check() error {
 	if _, _, err := net.SplitHostPort(f.http); err != nil {
 		return usageError("--http %q: give an address, such as 127.0.0.1:8080", f.http)
 	}
-	return nil
+	if _, _, err := net.SplitHostPort(f.admin); err != nil && f.admin != "" {
+		return usageError("--admin %q: give an address, such as 127.0.0.1:9090", f.admin)
+	}
+	return f.checkStore()
 }
 
 // isLoopback reports whether an address to listen on is one that only this
@@ -153,7 +174,7 @@ func isLoopback(addr string) bool {
 }
 
 // newServer makes the engine that the flags and the case configuration ask for.
-func newServer(f *serveFlags, logs io.Writer) (*server, error) {
+func newServer(ctx context.Context, f *serveFlags, logs io.Writer) (_ *server, err error) {
 	config, err := readCaseConfig(os.Getenv("MCP_CASE_CONFIG"))
 	if err != nil {
 		return nil, &exitError{exitUnsupported, err.Error()}
@@ -162,16 +183,40 @@ func newServer(f *serveFlags, logs io.Writer) (*server, error) {
 	_ = level.UnmarshalText([]byte(f.logLevel)) // check has tried it
 	s := &server{flags: f, config: config}
 	s.log = slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level}))
-	s.engine = engine.New(engine.Info{Name: "mcp-load", Version: version}, s.engineOptions())
+	options := s.engineOptions()
+	if options.SessionKeys, err = readKeys("--session-keys", f.sessionKeys); err != nil {
+		return nil, err
+	}
+	if options.StateKeys, err = readKeys("--request-state-keys", f.stateKeys); err != nil {
+		return nil, err
+	}
+	if s.store, err = f.openStore(ctx); err != nil {
+		return nil, err
+	}
+	if s.store != nil {
+		options.Sessions = s.store
+	}
+	s.engine = engine.New(engine.Info{Name: "mcp-load", Version: version}, options)
 	if f.debugCases != "" {
 		s.counts = newToolCounts()
 		s.engine.Use(s.counts.middleware)
 	}
 	if err := s.register(); err != nil {
+		s.closeStore()
 		return nil, &exitError{exitRuntime, err.Error()}
 	}
 	s.handler = transport.NewHTTPHandler(s.engine, s.httpOptions())
 	return s, nil
+}
+
+// closeStore closes the store, when the engine is done with it.
+func (s *server) closeStore() {
+	if s.store == nil {
+		return
+	}
+	if err := s.store.Close(); err != nil {
+		s.log.Error("closing the store failed", "error", err)
+	}
 }
 
 // register registers the fixture and what the case configuration adds to it.
@@ -189,6 +234,9 @@ func (s *server) engineOptions() *engine.Options {
 		LegacyOnly: s.config.lacks("modern"),
 		ModernOnly: s.config.lacks("legacy"),
 		Limits:     actors.Limits{MaxSessions: s.flags.maxSessions, SessionIdle: s.flags.sessionIdle},
+	}
+	if s.config.Auth != nil {
+		o.Principal = casePrincipal
 	}
 	if n := s.config.MaxSessions; n > 0 {
 		o.Limits.MaxSessions = n
@@ -315,8 +363,10 @@ func startDemoServer(ctx context.Context) (url string, stop func(context.Context
 	if err != nil {
 		return "", nil, err
 	}
-	f := &serveFlags{path: "/mcp", fixture: "demo", sessionIdle: 30 * time.Minute, drain: 5 * time.Second, logLevel: "warn"}
-	s, err := newServer(f, os.Stderr)
+	f := &serveFlags{
+		path: "/mcp", fixture: "demo", sessionIdle: 30 * time.Minute, drain: 5 * time.Second, logLevel: "warn", store: "memory",
+	}
+	s, err := newServer(ctx, f, os.Stderr)
 	if err != nil {
 		_ = listener.Close()
 		return "", nil, err

@@ -278,7 +278,7 @@ func newTestServer(t *testing.T, f *serveFlags) *server {
 	if err := f.check(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := newServer(f, t.Output())
+	s, err := newServer(t.Context(), f, t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}

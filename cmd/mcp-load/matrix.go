@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcpengine/mcpengine/bench"
+)
+
+// loadMatrix runs the configuration with one protocol after another, prints a summary of each, and writes all of them
+// into one JSON file. The exit code is the worst of them. Where a run cannot be made, those before it are reported and
+// its error is the end.
+func loadMatrix(ctx context.Context, c *bench.Config, protocols []string, outputs []output, live string, stdout, stderr io.Writer) error {
+	var runs []*bench.Result
+	var end error
+	for i, protocol := range protocols {
+		run := *c
+		run.Protocol = protocol
+		if i > 0 {
+			run.Seed = runs[0].Conditions.Seed // the same load for all
+		}
+		res, err := offer(ctx, &run, live, stderr)
+		if err != nil {
+			end = err
+			break
+		}
+		runs = append(runs, res)
+		if i > 0 {
+			fmt.Fprintln(stdout)
+		}
+		if err := res.WriteSummary(stdout, isTerminal(stdout)); err != nil {
+			return &exitError{exitRuntime, fmt.Sprintf("cannot print the summary: %v", err)}
+		}
+		if res.Interrupted {
+			break
+		}
+	}
+	if len(runs) == 0 {
+		return end
+	}
+	written, err := writeMatrix(runs, protocols, outputs)
+	if err != nil {
+		return err
+	}
+	listOutputs(written, stdout)
+	if end == nil {
+		end = worstOf(runs)
+	}
+	return end
+}
+
+// writeMatrix writes the files and says which. A histogram log holds one run, so each protocol has one of its own, named
+// in front of the extension.
+func writeMatrix(runs []*bench.Result, protocols []string, outputs []output) ([]output, error) {
+	var written []output
+	write := func(o output, fill func(io.Writer) error) error {
+		written = append(written, o)
+		if err := bench.WriteFile(o.path, fill); err != nil {
+			return &exitError{exitRuntime, fmt.Sprintf("cannot write %s: %v", o.path, err)}
+		}
+		return nil
+	}
+	for _, o := range outputs {
+		if o.kind == "json" {
+			if err := write(o, func(w io.Writer) error { return bench.WriteRunsJSON(w, runs) }); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		for i, res := range runs {
+			ext := filepath.Ext(o.path)
+			own := output{o.kind, strings.TrimSuffix(o.path, ext) + "-" + protocols[i] + ext}
+			if err := write(own, res.WriteHistogramLog); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return written, nil
+}
+
+// worstOf gives the end of the run that went worst: interrupted, ended early, not valid, a threshold crossed.
+func worstOf(runs []*bench.Result) error {
+	rank := map[int]int{exitThreshold: 1, exitInvalid: 2, exitRuntime: 3, exitInterrupted: 4}
+	var worst *exitError
+	for _, res := range runs {
+		var e *exitError
+		if errors.As(exitOf(res), &e) && (worst == nil || rank[e.code] > rank[worst.code]) {
+			worst = e
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	return worst
+}
