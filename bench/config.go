@@ -4,13 +4,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcpengine/mcpengine/transport/client/wire"
 )
 
-// Revisions are the legacy protocol revisions that a run can ask for, newest first.
+// Revisions are the protocol revisions with sessions that a run can ask for, newest first.
 var Revisions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+
+// Protocols is all that a run can be told to speak.
+var Protocols = append([]string{Auto, Stateless}, Revisions...)
 
 // Arrivals is the pattern of an open loop's intended starts.
 type Arrivals string
@@ -41,7 +46,7 @@ type Config struct {
 	URL     string   // Streamable HTTP endpoint
 	Command []string // argv of a stdio server, spawned once for each session
 
-	Protocol string      // revision to ask for; "" and "auto" mean the newest in Revisions
+	Protocol string      // one of Protocols; "" means the newest in Revisions
 	Header   wire.Header // added to every HTTP request
 
 	Rate        float64       // calls a second in the whole run (open loop); 0 means a closed loop
@@ -95,9 +100,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Arrivals, Constant)
 	setDefault(&c.Overflow, Wait)
 	setDefault(&c.Timeout, 30*time.Second)
-	if c.Protocol == "" || c.Protocol == "auto" {
-		c.Protocol = Revisions[0]
-	}
+	setDefault(&c.Protocol, Revisions[0])
 	if c.Requests == 0 {
 		setDefault(&c.Duration, 10*time.Second)
 	}
@@ -188,15 +191,18 @@ func (c *Config) check() error {
 }
 
 func (c *Config) checkProtocol() error {
-	if c.Protocol == "" || c.Protocol == "auto" {
+	if c.Protocol == "" || slices.Contains(Protocols, c.Protocol) {
 		return nil
 	}
-	for _, known := range Revisions {
-		if c.Protocol == known {
-			return nil
-		}
+	return usage("protocol %q is not supported: choose one of %s", c.Protocol, strings.Join(Protocols, ", "))
+}
+
+// session is the revision that initialize asks for, where it comes to that.
+func (c *Config) session() string {
+	if c.Protocol == Auto || c.Protocol == Stateless {
+		return Revisions[0]
 	}
-	return usage("protocol %q is not supported: choose auto or one of %v", c.Protocol, Revisions)
+	return c.Protocol
 }
 
 func firstByte(b []byte) byte {

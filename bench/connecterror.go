@@ -6,6 +6,7 @@ import (
 	"net"
 	"syscall"
 
+	"github.com/mcpengine/mcpengine/codec"
 	"github.com/mcpengine/mcpengine/transport/client/wire"
 )
 
@@ -23,14 +24,21 @@ func (e *ConnectError) Unwrap() error { return e.Err }
 
 // connectError explains err, which has kept the first session from being opened.
 func (r *run) connectError(err error) error {
-	target := r.cfg.target()
+	target, began := r.cfg.target(), "initialize"
+	if r.cfg.Protocol == Stateless {
+		began = codec.MethodDiscover
+	}
 	text := fmt.Sprintf("%s: %v", target, err)
 	var status *wire.StatusError
+	errors.As(err, &status)
 	var we *wire.Error
 	var dns *net.DNSError
+	var old *legacyError
 	switch {
-	case errors.As(err, &status):
-		text = statusHint(target, status)
+	case errors.As(err, &old) && (status == nil || isRPCError(status.Body)):
+		text = fmt.Sprintf("%s: %v; --protocol auto uses what it does serve", target, old)
+	case status != nil:
+		text = statusHint(target, began, status)
 	case errors.As(err, &dns):
 		text = fmt.Sprintf("cannot connect to %s: there is no host %s; check the name", target, dns.Name)
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -50,9 +58,17 @@ func (r *run) connectError(err error) error {
 	return &ConnectError{Text: text, Err: err}
 }
 
-// statusHint explains an HTTP status in reply to initialize.
-func statusHint(target string, e *wire.StatusError) string {
+// isRPCError reports whether a body is a JSON-RPC error.
+func isRPCError(body []byte) bool {
+	var m codec.Message
+	return codec.Decode(body, &m) == nil && m.Kind == codec.KindError
+}
+
+// statusHint explains an HTTP status in reply to the first request.
+func statusHint(target, began string, e *wire.StatusError) string {
 	switch {
+	case isRPCError(e.Body) && began == "initialize":
+		return fmt.Sprintf("%s answered initialize with HTTP status %d: %s; if it serves no sessions, --protocol auto is what it needs", target, e.Status, clip(e.Body))
 	case e.Status == wire.StatusNotFound || e.Status == wire.StatusMethodNotAllowed:
 		return fmt.Sprintf("%s answered %d: there is no MCP endpoint at this path (the usual one is /mcp)", target, e.Status)
 	case e.Status == wire.StatusUnauthorized || e.Status == wire.StatusForbidden:
@@ -60,7 +76,7 @@ func statusHint(target string, e *wire.StatusError) string {
 	case e.Location != "":
 		return fmt.Sprintf("%s redirects to %s: give that address", target, clip([]byte(e.Location)))
 	case len(e.Body) > 0:
-		return fmt.Sprintf("%s answered initialize with HTTP status %d: %s", target, e.Status, clip(e.Body))
+		return fmt.Sprintf("%s answered %s with HTTP status %d: %s", target, began, e.Status, clip(e.Body))
 	}
-	return fmt.Sprintf("%s answered initialize with HTTP status %d", target, e.Status)
+	return fmt.Sprintf("%s answered %s with HTTP status %d", target, began, e.Status)
 }

@@ -38,7 +38,7 @@ func TestConnectErrors(t *testing.T) {
 		{Config{}, "one target"}, {Config{URL: "x"}, "not an http://"}, {Config{URL: url, Rate: 1, Concurrency: 1}, "exclude"},
 		{Config{URL: url, Arrivals: "x"}, "choose constant or poisson"}, {Config{URL: url, Overflow: "x"}, "choose wait or skip"},
 		{Config{URL: url, MaxInFlight: 1}, "needs a rate"}, {Config{URL: url, Args: json.RawMessage("[]")}, "not a JSON object"},
-		{Config{URL: url, Protocol: "2026-07-28"}, "not supported"}, {Config{URL: url, Thresholds: []string{"x"}}, "not understood"},
+		{Config{URL: url, Protocol: "2026-07-27"}, "not supported"}, {Config{URL: url, Thresholds: []string{"x"}}, "not understood"},
 		{Config{URL: url, Sessions: -1}, "cannot be negative"}, {Config{URL: url, Tools: []ToolChoice{{"a", 0}}}, "NAME=WEIGHT"},
 		{Config{URL: url, Header: http.Header{"A": {"b\r\nc"}}}, "cannot be sent"},
 	} {

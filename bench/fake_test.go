@@ -241,7 +241,7 @@ func TestMain(m *testing.M) {
 }
 
 // stdioChild is a stdio MCP server. Mode "shuffle" answers calls in another order than they came in; "stubborn" ignores
-// the end of its input.
+// the end of its input; "modern" is of the stateless era; "fragile" ends at a request before initialize.
 func stdioChild(mode string) {
 	var mu sync.Mutex
 	var under sync.WaitGroup
@@ -255,11 +255,27 @@ func stdioChild(mode string) {
 		var m struct {
 			ID     json.RawMessage `json:"id"`
 			Method string          `json:"method"`
+			Params struct {
+				Meta map[string]any `json:"_meta"`
+			} `json:"params"`
 		}
 		if json.Unmarshal(in.Bytes(), &m) != nil || m.ID == nil || m.Method == "" {
 			continue
 		}
 		id := bytes.Clone(m.ID)
+		switch {
+		case mode == "modern" && m.Params.Meta["io.modelcontextprotocol/protocolVersion"] != Stateless:
+			say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no version"}}`, id)
+			continue
+		case mode == "modern" && m.Method == "server/discover":
+			say(`{"jsonrpc":"2.0","id":%s,`+discoverOK, id)
+			continue
+		case m.Method == "server/discover" && mode == "fragile":
+			os.Exit(3)
+		case m.Method == "server/discover":
+			say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"m"}}`, id)
+			continue
+		}
 		switch m.Method {
 		case "initialize":
 			say("a line of log\n"+`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"child"}}}`, id)

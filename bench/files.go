@@ -9,11 +9,22 @@ import (
 )
 
 // WriteJSON writes the result in the schema mcp-load/v1.
-func (r *Result) WriteJSON(w io.Writer) error {
+func (r *Result) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
+
+// WriteRunsJSON writes several results in the schema mcp-load/v1, as a matrix of protocols gives them: an object with the
+// members schema and runs.
+func WriteRunsJSON(w io.Writer, runs []*Result) error {
+	return writeJSON(w, struct {
+		Schema string    `json:"schema"`
+		Runs   []*Result `json:"runs"`
+	}{Schema, runs})
+}
+
+func writeJSON(w io.Writer, value any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(r)
+	return e.Encode(value)
 }
 
 // WriteFile lets write fill a file that appears under its name only when it is complete: it is written beside it and

@@ -19,6 +19,8 @@ type httpPeer struct {
 	own     wire.Header // the headers that the user asked for
 	params  []byte      // of initialize
 	opening []byte      // head of the initialize request
+	meta    []byte      // of every request of the stateless era
+	era     eraChoice
 }
 
 var (
@@ -31,7 +33,8 @@ func newHTTPPeer(c *Config) (*httpPeer, error) {
 	if err != nil {
 		return nil, usage("%v", err)
 	}
-	p := &httpPeer{target: target, own: c.Header.Clone(), params: initializeParams(c.Protocol, c.Version)}
+	p := &httpPeer{target: target, own: c.Header.Clone(), params: initializeParams(c.session(), c.Version), meta: statelessMeta(c.Version)}
+	p.era.ask(c.Protocol)
 	if p.own == nil {
 		p.own = wire.Header{}
 	}
@@ -62,6 +65,13 @@ func (p *httpPeer) maxInFlight(sessions int, streams bool) int {
 }
 
 func (p *httpPeer) open(c *caller, deadline time.Time) (session, error) {
+	return p.era.open(
+		func() (session, error) { return p.discover(c, deadline) },
+		func() (session, error) { return p.initialize(c, deadline) })
+}
+
+// initialize opens a session of the older era.
+func (p *httpPeer) initialize(c *caller, deadline time.Time) (session, error) {
 	c.build("initialize", p.params)
 	c.via = nil
 	c.req = wire.Request{Head: p.opening, Body: c.frame, ID: c.id}
@@ -95,8 +105,12 @@ type httpSession struct {
 
 func (s *httpSession) info() *handshake { return &s.agreed }
 
-func (s *httpSession) request(c *caller, method string, params []byte, deadline time.Time) error {
-	c.build(method, params)
+func (s *httpSession) query(method, _ string, params []byte, _ wire.Header) (*query, error) {
+	return &query{method: method, params: params}, nil
+}
+
+func (s *httpSession) request(c *caller, q *query, deadline time.Time) error {
+	c.build(q.method, q.params)
 	c.via = s
 	c.req = wire.Request{Head: s.post, Body: c.frame, ID: c.id}
 	err := c.conn.Call(&c.req, deadline, &c.reply)

@@ -61,10 +61,21 @@ func verdictOfMessage(m *codec.Message) (o outcome, code int) {
 		n, _ := codec.Int(m.Error, "code")
 		return outcomeRPCError, int(n)
 	}
-	if codec.Bool(m.Result, "isError") {
-		return outcomeToolError, 0
-	}
-	return outcomeOK, 0
+	outcome := outcomeOK
+	codec.EachMember(m.Result, func(name, value []byte) bool {
+		switch string(name) {
+		case "isError":
+			if string(value) == "true" {
+				outcome = outcomeToolError
+			}
+		case "resultType":
+			if string(value) != `"complete"` { // the tool has not done what was asked of it
+				outcome = outcomeToolError
+			}
+		}
+		return outcome == outcomeOK
+	})
+	return outcome, 0
 }
 
 // rpcErrorIn finds the JSON-RPC error that an HTTP error status carries for this very request. The revisions leave the
@@ -96,6 +107,8 @@ func describe(err error, rep *wire.Reply) string {
 		return clip([]byte(err.Error()))
 	case rep.Message.Kind == codec.KindError:
 		return "error " + string(codec.Member(rep.Message.Error, "code")) + ": " + clip([]byte(codec.Text(rep.Message.Error, "message")))
+	case !codec.Bool(rep.Message.Result, "isError"):
+		return "a result of type " + clip(codec.Member(rep.Message.Result, "resultType")) + ", which is not the end of the call"
 	default:
 		return "isError: " + clip(toolText(rep.Message.Result))
 	}

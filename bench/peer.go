@@ -22,8 +22,11 @@ type peer interface {
 
 // session is one MCP session after its handshake. Several workers may use it at the same time, each with its own caller.
 type session interface {
+	// query prepares a request that may be sent many times, on any session of the run. name is what the request names
+	// (a tool), and mirrors are the headers that its arguments ask for.
+	query(method, name string, params []byte, mirrors wire.Header) (*query, error)
 	// request sends a request and waits for its response, which is then in c.reply.
-	request(c *caller, method string, params []byte, deadline time.Time) error
+	request(c *caller, q *query, deadline time.Time) error
 	// notify sends a notification.
 	notify(c *caller, method string, params []byte, deadline time.Time) error
 	// lost reports whether err means that the session exists no more.
@@ -37,7 +40,14 @@ type session interface {
 	info() *handshake
 }
 
-// handshake is what initialize has agreed on.
+// query is a request as it goes out, but for its id.
+type query struct {
+	method string
+	params []byte
+	head   []byte // of the HTTP request; nil where the session has the same for all
+}
+
+// handshake is what initialize, or server/discover, has brought.
 type handshake struct {
 	protocol string
 	server   string // name and version
@@ -100,17 +110,23 @@ func readHandshake(rep *wire.Reply) (*handshake, error) {
 	h := &handshake{protocol: codec.Text(rep.Message.Result, "protocolVersion")}
 	for _, known := range Revisions {
 		if h.protocol == known {
-			h.server = codec.Text(rep.Message.Result, "serverInfo", "name")
-			if v := codec.Text(rep.Message.Result, "serverInfo", "version"); v != "" {
-				h.server += " " + v
-			}
+			h.server = nameAndVersion(codec.Member(rep.Message.Result, "serverInfo"))
 			return h, nil
 		}
 	}
 	return nil, &handshakeError{"the server chose protocol " + strconv.Quote(h.protocol) + ", which is not a revision that this client speaks"}
 }
 
-// handshakeError is an answer to initialize that no session can come from.
+// nameAndVersion reads what a server calls itself.
+func nameAndVersion(info []byte) string {
+	name := codec.Text(info, "name")
+	if v := codec.Text(info, "version"); v != "" {
+		name += " " + v
+	}
+	return name
+}
+
+// handshakeError is an answer to initialize or server/discover that no session can come from.
 type handshakeError struct{ text string }
 
 func (e *handshakeError) Error() string { return e.text }

@@ -72,7 +72,9 @@ type Verdict struct {
 	GeneratorCPU float64  `json:"generator_cpu"` // share of the cores that it could use, 0 to 1
 }
 
-// Sessions counts the sessions of the run.
+// Sessions counts the sessions of the run. With protocol 2026-07-28, which has none, they are clients of which the
+// server knows nothing: opened counts one server/discover each, which the set-up times, and closed those that the run
+// has ended, for which nothing is sent.
 type Sessions struct {
 	Opened int64 `json:"opened"` // handshakes that succeeded, those that replaced a lost session included
 	Failed int64 `json:"failed"` // handshakes that did not

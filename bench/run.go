@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcpengine/mcpengine/codec"
 )
 
 const (
@@ -125,8 +127,20 @@ func (r *run) prepare() error {
 	if err != nil {
 		return r.connectError(err)
 	}
+	if _, ok := sess.(*statelessSession); ok {
+		listed = callable(listed, r.cfg.OnWarning)
+	}
 	if r.tools, err = chooseTools(&r.cfg, listed); err != nil {
 		return err
+	}
+	for i := range r.tools {
+		t := &r.tools[i]
+		if t.query, err = sess.query(codec.MethodToolsCall, t.name, t.params, t.mirrors); err != nil {
+			return err
+		}
+	}
+	if r.cfg.Streams && sess.info().protocol == Stateless {
+		r.cfg.OnWarning("protocol " + Stateless + " has no GET streams, so none is opened")
 	}
 	r.picker = newPicker(r.tools)
 	r.rec = newRecorder(len(r.tools))

@@ -107,7 +107,7 @@ func TestOutcomesByReply(t *testing.T) {
 			})
 			defer c.close()
 			c.ids.Store(8)
-			err := s.request(c, "tools/call", []byte("{}"), time.Now().Add(5*time.Second))
+			err := s.request(c, &query{method: "tools/call", params: []byte("{}")}, time.Now().Add(5*time.Second))
 			if o, code := verdictOf(err, &c.reply, c.id); o != tt.want || code != tt.code {
 				t.Errorf("%d %s = %v, %d (%v); want %v, %d", tt.status, tt.body, o, code, err, tt.want, tt.code)
 			}

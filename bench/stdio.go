@@ -13,10 +13,14 @@ import (
 type stdioPeer struct {
 	argv   []string
 	params []byte // of initialize
+	meta   []byte // of every request of the stateless era
+	era    eraChoice
 }
 
 func newStdioPeer(c *Config) *stdioPeer {
-	return &stdioPeer{argv: c.Command, params: initializeParams(c.Protocol, c.Version)}
+	p := &stdioPeer{argv: c.Command, params: initializeParams(c.session(), c.Version), meta: statelessMeta(c.Version)}
+	p.era.ask(c.Protocol)
+	return p
 }
 
 func (p *stdioPeer) transport() string { return "stdio" }
@@ -31,20 +35,61 @@ func (p *stdioPeer) open(c *caller, deadline time.Time) (session, error) {
 		return nil, err
 	}
 	s := &stdioSession{proc: proc}
-	if err := s.shakeHands(c, p.params, deadline); err != nil {
-		_ = proc.Close() // the handshake error is the one to report
+	sess, err := p.era.open(
+		func() (session, error) { return s, s.discover(c, p.meta, deadline) },
+		func() (session, error) {
+			if s.lost(nil) { // some servers end at the first thing that is not initialize
+				_ = s.proc.Close() // it has ended: nothing to report
+				if s.proc, err = wire.Start(p.argv, &wire.ProcessOptions{OnMessage: answerProcess}); err != nil {
+					return nil, err
+				}
+			}
+			return s, s.shakeHands(c, p.params, deadline)
+		})
+	if err != nil {
+		if s.proc != nil {
+			_ = s.proc.Close() // the handshake error is the one to report
+		}
 		return nil, err
 	}
-	return s, nil
+	return sess, nil
 }
 
 // stdioSession is a session with a spawned process.
 type stdioSession struct {
 	proc   *wire.Process
 	agreed handshake
+	meta   []byte // of the stateless era, nil in a session
 }
 
 func (s *stdioSession) info() *handshake { return &s.agreed }
+
+// discover asks what the server can do, in the stateless era.
+func (s *stdioSession) discover(c *caller, meta []byte, deadline time.Time) error {
+	if probe := time.Now().Add(probeWait); probe.Before(deadline) {
+		deadline = probe
+	}
+	c.build(codec.MethodDiscover, withMeta(meta, []byte("{}")))
+	err := s.proc.Call(c.id, c.frame, deadline, &c.reply)
+	var we *wire.Error
+	if errors.As(err, &we) && (we.Kind == wire.KindTimeout || we.Kind == wire.KindTransport) {
+		return &legacyError{err}
+	}
+	h, err := readDiscover(err, &c.reply)
+	if err != nil {
+		return err
+	}
+	s.agreed, s.meta = *h, meta
+	s.agreed.pid = s.proc.PID()
+	return nil
+}
+
+func (s *stdioSession) query(method, _ string, params []byte, _ wire.Header) (*query, error) {
+	if s.meta != nil {
+		params = withMeta(s.meta, params)
+	}
+	return &query{method: method, params: params}, nil
+}
 
 func (s *stdioSession) shakeHands(c *caller, params []byte, deadline time.Time) error {
 	c.build("initialize", params)
@@ -60,8 +105,8 @@ func (s *stdioSession) shakeHands(c *caller, params []byte, deadline time.Time) 
 	return s.notify(c, "notifications/initialized", nil, deadline)
 }
 
-func (s *stdioSession) request(c *caller, method string, params []byte, deadline time.Time) error {
-	c.build(method, params)
+func (s *stdioSession) request(c *caller, q *query, deadline time.Time) error {
+	c.build(q.method, q.params)
 	err := s.proc.Call(c.id, c.frame, deadline, &c.reply)
 	var we *wire.Error
 	if err != nil && errors.As(err, &we) && we.Kind == wire.KindTimeout {
@@ -97,7 +142,7 @@ func (s *stdioSession) reap() { _ = s.proc.Close() } // it has ended: nothing to
 
 // answerProcess answers a request of the process.
 func answerProcess(p *wire.Process, m *codec.Message) {
-	if m.Kind == codec.KindRequest {
+	if m.Kind == codec.KindRequest { // which the stateless era does not have
 		_ = p.Send(answerTo(nil, m)) // the call in flight will tell when the process is gone
 	}
 }

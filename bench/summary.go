@@ -118,6 +118,9 @@ func (s *summary) sessions(r *Result) {
 	s.b.WriteByte('\n')
 	s.line("sessions", "%s opened, %s failed, %s lost, %s closed%s",
 		thousands(n.Opened), thousands(n.Failed), thousands(n.Lost), thousands(n.Closed), setup)
+	if r.Conditions.Protocol == Stateless {
+		s.line("", "stateless: each is one server/discover, and the server keeps nothing of it")
+	}
 	if r.Streams.OpenPeak > 0 {
 		s.line("GET streams", "%s open at once, %s", thousands(r.Streams.OpenPeak), plural(r.Streams.Events, "event"))
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcpengine/mcpengine/codec"
+	"github.com/mcpengine/mcpengine/transport/client/wire"
 )
 
 const (
@@ -27,7 +28,10 @@ type listedTool struct {
 type tool struct {
 	name   string
 	weight int
-	params []byte // of tools/call, whole
+	params []byte // of tools/call, but for what the era adds
+
+	mirrors wire.Header // what x-mcp-header members of its schema ask for
+	query   *query      // the call, once the era is known
 }
 
 // listTools reads all pages of tools/list.
@@ -39,7 +43,11 @@ func listTools(s session, c *caller, timeout time.Duration) ([]listedTool, error
 		if cursor != nil {
 			params = slices.Concat([]byte(`{"cursor":`), cursor, []byte("}"))
 		}
-		if err := s.request(c, "tools/list", params, time.Now().Add(timeout)); err != nil {
+		q, err := s.query(codec.MethodToolsList, "", params, nil)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.request(c, q, time.Now().Add(timeout)); err != nil {
 			return nil, fmt.Errorf("tools/list failed: %w", err)
 		}
 		m := &c.reply.Message
@@ -104,7 +112,27 @@ func newTool(name string, weight int, args json.RawMessage, schema []byte) tool 
 	p = codec.AppendString(p, name)
 	p = append(p, `,"arguments":`...)
 	p = append(p, compact.Bytes()...)
-	return tool{name: name, weight: weight, params: append(p, '}')}
+	t := tool{name: name, weight: weight, params: append(p, '}'), mirrors: wire.Header{}}
+	mirrors, _ := wire.Mirrors(schema) // tools with bad ones are not listed where it matters
+	for i := range mirrors {
+		if value, ok := mirrors[i].Value(compact.Bytes()); ok {
+			t.mirrors[mirrors[i].Header] = []string{value}
+		}
+	}
+	return t
+}
+
+// callable leaves out the tools that a client of the stateless era must not call over HTTP.
+func callable(listed []listedTool, warn func(string)) []listedTool {
+	kept := listed[:0]
+	for _, t := range listed {
+		if _, err := wire.Mirrors(t.schema); err != nil {
+			warn(fmt.Sprintf("the tool %q is left out: %v", clip([]byte(t.name)), err))
+			continue
+		}
+		kept = append(kept, t)
+	}
+	return kept
 }
 
 // names lists at most 20 tools for a message.

@@ -39,11 +39,15 @@ func (p *virtualPeer) open(*caller, time.Time) (session, error) {
 
 type virtualSession struct{ peer *virtualPeer }
 
-func (s *virtualSession) request(c *caller, method string, params []byte, deadline time.Time) error {
-	c.build(method, params)
+func (s *virtualSession) query(method, _ string, params []byte, _ wire.Header) (*query, error) {
+	return &query{method: method, params: params}, nil
+}
+
+func (s *virtualSession) request(c *caller, q *query, deadline time.Time) error {
+	c.build(q.method, q.params)
 	c.reply.Sent = time.Now()
 	result := []byte(`{"tools":` + echoTool + `}`)
-	if method == "tools/call" {
+	if q.method == "tools/call" {
 		s.peer.calls.Add(1)
 		at := s.peer.answerTime(c.reply.Sent)
 		if at.After(deadline) {

@@ -49,7 +49,7 @@ func (w *worker) do(j job) bool {
 		rep.Sent, rep.FirstByte, rep.Done = time.Time{}, time.Time{}, time.Time{}
 	} else {
 		r.rec.inFlight.Add(1)
-		err = sess.request(w.c, "tools/call", r.tools[j.tool].params, begin.Add(r.cfg.Timeout))
+		err = sess.request(w.c, r.tools[j.tool].query, begin.Add(r.cfg.Timeout))
 		r.rec.inFlight.Add(-1)
 	}
 	o, code := verdictOf(err, rep, w.c.id)

@@ -18,6 +18,7 @@ type result struct {
 	Schema     string `json:"schema"`
 	Conditions struct {
 		Transport string `json:"transport"`
+		Protocol  string `json:"protocol"`
 	} `json:"conditions"`
 	Verdict struct {
 		Valid bool `json:"valid"`

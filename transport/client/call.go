@@ -1,9 +1,9 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -16,6 +16,7 @@ type call struct {
 	id         uint64
 	method     string
 	frame      []byte
+	header     http.Header // what the stateless revision wants over HTTP, or nil
 	onProgress func(Progress)
 	begun      time.Time
 
@@ -92,10 +93,20 @@ func (k *call) answered() bool {
 // server answers holds a *codec.Error; where the user has to go to a page first
 // it is a *URLElicitationError. When ctx or the time limit ends first,
 // Request returns at once and the server is sent notifications/cancelled
-// (section Cancellation of the basic utilities).
+// (section Cancellation of the basic utilities), or over HTTP without a session
+// the stream is closed.
+//
+// On the stateless revision Request also answers what the server asks for in the
+// midst of the request, by the callbacks of Options (where that fails the error
+// is an *InputError), takes lists and resources from the cache while they are
+// fresh, and gives a *RequiredCapabilityError for -32021. The result of a
+// tools/call may be a task where Options.TaskExtension is set.
 func (c *Client) Request(ctx context.Context, method string, params []byte, o *CallOptions) (result []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if e := c.era.Load(); e != nil {
+		return c.requestStateless(ctx, e, method, params, o)
 	}
 	k, err := c.newCall(ctx, method, params, o)
 	if err != nil {
@@ -143,7 +154,13 @@ func (c *Client) newCall(ctx context.Context, method string, params []byte, o *C
 		k.onProgress = o.OnProgress
 		token = id
 	}
-	params, err := prepareParams(params, token)
+	e := c.era.Load()
+	var err error
+	if e == nil {
+		params, err = prepareParams(params, token)
+	} else if params, err = e.params(params, token); err == nil {
+		k.header, err = e.headers(method, params)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -194,9 +211,15 @@ func (c *Client) forget(k *call) {
 	c.mu.Unlock()
 }
 
-// abandon tells the server that nobody waits for a call any more.
+// abandon tells the server that nobody waits for a call any more. Without a
+// session over HTTP, the end of the stream has said so. A probe has no effect
+// that could be spared, and a server of the older era would not know what to
+// make of a cancellation before the handshake.
 func (c *Client) abandon(k *call, cause error) {
-	if !k.sent || k.asTask || k.method == codec.MethodInitialize {
+	if !k.sent || k.asTask || k.method == codec.MethodInitialize || k.method == codec.MethodDiscover {
+		return
+	}
+	if e := c.era.Load(); e != nil && e.http {
 		return
 	}
 	reason := "the caller gave up"
@@ -272,7 +295,7 @@ func (c *Client) Notify(ctx context.Context, method string, params []byte) error
 // prepareParams checks params and puts a progress token into its _meta. Other
 // members of _meta stay; a token that the caller wrote is replaced.
 func prepareParams(params, token []byte) ([]byte, error) {
-	if params != nil && (!codec.Valid(params) || !codec.IsObject(bytes.TrimLeft(params, " \t\r\n"))) {
+	if !isObjectOrNil(params) {
 		return nil, ErrBadParams
 	}
 	if token == nil {

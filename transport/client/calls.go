@@ -12,7 +12,9 @@ import (
 // CallTool calls a tool (tools/call). arguments is taken as raw JSON where it is
 // a []byte or a json.RawMessage, left out where it is nil, and marshalled
 // otherwise. A tool that fails gives a result with IsError and no error; an
-// error means that the call itself failed.
+// error means that the call itself failed. A task that the server makes of the
+// call (Options.TaskExtension) is waited for, up to Options.MaxCallTimeout, and
+// cancelled where the caller gives up.
 func (c *Client) CallTool(ctx context.Context, name string, arguments any, o *CallOptions) (*ToolResult, error) {
 	params, err := toolParams(name, arguments)
 	if err != nil {
@@ -21,6 +23,9 @@ func (c *Client) CallTool(ctx context.Context, name string, arguments any, o *Ca
 	result, err := c.Request(ctx, codec.MethodToolsCall, params, o)
 	if err != nil {
 		return nil, err
+	}
+	if c.era.Load() != nil && codec.Text(result, "resultType") == "task" {
+		return c.waitForTask(ctx, result)
 	}
 	return parseToolResult(result)
 }
@@ -60,9 +65,15 @@ func rawValue(value any) ([]byte, error) {
 	return raw, nil
 }
 
-// ListTools gives all tools, over all pages (tools/list).
+// ListTools gives all tools, over all pages (tools/list). Over HTTP without a
+// session, tools whose x-mcp-header members break the rules are left out, which
+// the log tells, and calls of the others carry the headers that they ask for.
 func (c *Client) ListTools(ctx context.Context) ([]Tool, error) {
-	return list(ctx, c, codec.MethodToolsList, "tools", parseTool)
+	tools, err := list(ctx, c, codec.MethodToolsList, "tools", parseTool)
+	if e := c.era.Load(); e != nil && err == nil {
+		tools = c.learnTools(e, tools)
+	}
+	return tools, err
 }
 
 // ListResources gives all resources, over all pages (resources/list).
@@ -131,10 +142,15 @@ func (c *Client) ReadResource(ctx context.Context, uri string) (*ReadResult, err
 
 // Subscribe asks for notifications/resources/updated of a resource, which
 // Options.OnResourceUpdated receives. Where the server did not declare
-// resources.subscribe the error is a *CapabilityError.
+// resources.subscribe the error is a *CapabilityError. On the stateless revision
+// it is a subscription of its own, which is not renewed where it breaks; Listen
+// gives more.
 func (c *Client) Subscribe(ctx context.Context, uri string) error {
 	if err := c.needServer("resources", "subscribe"); err != nil {
 		return err
+	}
+	if e := c.era.Load(); e != nil {
+		return c.subscribeByListen(ctx, e, uri)
 	}
 	_, err := c.Request(ctx, codec.MethodResourcesSubscribe, uriParams(uri), nil)
 	return err
@@ -144,6 +160,10 @@ func (c *Client) Subscribe(ctx context.Context, uri string) error {
 func (c *Client) Unsubscribe(ctx context.Context, uri string) error {
 	if err := c.needServer("resources", "subscribe"); err != nil {
 		return err
+	}
+	if e := c.era.Load(); e != nil {
+		e.unsubscribeByListen(uri)
+		return nil
 	}
 	_, err := c.Request(ctx, codec.MethodResourcesUnsubscribe, uriParams(uri), nil)
 	return err
@@ -167,8 +187,13 @@ func (c *Client) GetPrompt(ctx context.Context, name string, arguments map[strin
 	return parsePromptResult(result)
 }
 
-// Ping asks the server for a sign of life (ping).
+// Ping asks the server for a sign of life (ping, or server/discover on the
+// stateless revision, which has no ping).
 func (c *Client) Ping(ctx context.Context) error {
+	if c.era.Load() != nil {
+		_, err := c.Request(ctx, codec.MethodDiscover, []byte("{}"), &CallOptions{NoCache: true})
+		return err
+	}
 	_, err := c.Request(ctx, codec.MethodPing, nil, nil)
 	return err
 }

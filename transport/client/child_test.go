@@ -56,6 +56,10 @@ func child(kind string) int {
 			fmt.Println(resultOf(f, string(f.Params)))
 		case "die":
 			return 5
+		case "server/discover":
+			if kind == "dies of discover" {
+				return 7
+			}
 		}
 	}
 	if strings.HasPrefix(kind, "ignores") {

@@ -35,9 +35,12 @@ type link interface {
 type Client struct {
 	// Set before the link starts and not changed later.
 
-	o    Options
-	log  *slog.Logger
-	link link
+	o      Options
+	log    *slog.Logger
+	link   link
+	target string // the endpoint of a statelessLink
+
+	statelessCapabilities []byte // what the client can do, for the stateless revision
 
 	// Written by the handshake, before a Connect function returns.
 
@@ -46,6 +49,7 @@ type Client struct {
 	nextID   atomic.Uint64
 	batches  atomic.Bool // the negotiated revision has batches
 	features atomic.Pointer[features]
+	era      atomic.Pointer[era] // nil in a session
 	fault    atomic.Pointer[fault]
 
 	handlers chan struct{} // a slot for each request of the server that is worked on
@@ -86,6 +90,8 @@ func newClient(o *Options) *Client {
 		gone:     make(chan struct{}),
 	}
 	c.log = c.o.Logger
+	derived := o == nil || len(o.Capabilities) == 0
+	c.statelessCapabilities = statelessCapabilities(c.o.Capabilities, derived && c.o.TaskExtension)
 	c.roots = c.o.RootList
 	c.features.Store(declared(c.o.Capabilities))
 	c.tasks = newTaskTable(c.o.MaxTasks, c.o.MaxTaskTime)

@@ -11,10 +11,15 @@ import (
 
 // SetLevel asks the server to log from a level on (logging/setLevel); OnLog
 // receives it. The error is a *CapabilityError where the server did not declare
-// logging.
+// logging. On the stateless revision nothing is sent: each request from then on
+// asks for the level itself, and "" asks for nothing.
 func (c *Client) SetLevel(ctx context.Context, level LogLevel) error {
 	if err := c.needServer("logging"); err != nil {
 		return err
+	}
+	if e := c.era.Load(); e != nil {
+		e.level.Store(level)
+		return nil
 	}
 	params := append(codec.AppendString([]byte(`{"level":`), level), '}')
 	_, err := c.Request(ctx, codec.MethodSetLevel, params, nil)

@@ -22,7 +22,8 @@ type ElicitRequest struct {
 	// must be shown to the user in full, and must not be opened or fetched
 	// without the user's consent.
 	URL string
-	// ElicitationID is what OnElicitationComplete names in URL mode.
+	// ElicitationID is what OnElicitationComplete names in URL mode. It is empty
+	// on the stateless revision, where the server asks again until it is done.
 	ElicitationID string
 	// Raw is the whole of params.
 	Raw []byte
@@ -57,7 +58,7 @@ func (c *Client) elicit(ctx context.Context, r *serverRequest) ([]byte, error) {
 	if err != nil {
 		return nil, invalid(err)
 	}
-	if request.URL != "" {
+	if request.ElicitationID != "" {
 		c.asked.add(request.ElicitationID)
 	}
 	if c.o.OnElicit == nil {
@@ -91,7 +92,7 @@ func parseElicit(params []byte, declared *features) (*ElicitRequest, *form, erro
 		f, err := parseForm(r.Schema)
 		return r, f, err
 	case mode == "url" && declared.elicitURL:
-		asked, err := parseURLElicitation(params)
+		asked, err := parseURLElicitation(params, declared.revision)
 		r.URL, r.ElicitationID = asked.URL, asked.ElicitationID
 		return r, nil, err
 	}
@@ -158,12 +159,12 @@ func (e *URLElicitationError) Unwrap() error { return e.Err }
 // one, and notes what may be completed.
 func (c *Client) typedError(err error) error {
 	var e *codec.Error
-	if !errors.As(err, &e) || e.Code != codeURLElicitation || c.features.Load().revision < revision20251125 {
+	if !errors.As(err, &e) || e.Code != codeURLElicitation || c.features.Load().revision != revision20251125 {
 		return err
 	}
 	typed := &URLElicitationError{Err: err}
 	ok := codec.EachElement(codec.Member(e.Data, "elicitations"), func(v []byte) bool {
-		u, err := parseURLElicitation(v)
+		u, err := parseURLElicitation(v, revision20251125)
 		if err == nil && codec.Text(v, "mode") == "url" {
 			typed.Elicitations = append(typed.Elicitations, u)
 			return true
@@ -182,7 +183,7 @@ func (c *Client) typedError(err error) error {
 
 // parseURLElicitation reads an elicitation in URL mode. Only pages of the web
 // are taken: a URL of another scheme may run a program.
-func parseURLElicitation(v []byte) (URLElicitation, error) {
+func parseURLElicitation(v []byte, revision string) (URLElicitation, error) {
 	e := URLElicitation{
 		ElicitationID: codec.Text(v, "elicitationId"),
 		URL:           codec.Text(v, "url"),
@@ -190,7 +191,7 @@ func parseURLElicitation(v []byte) (URLElicitation, error) {
 	}
 	u, err := url.Parse(e.URL)
 	switch {
-	case e.ElicitationID == "":
+	case e.ElicitationID == "" && revision == revision20251125:
 		return e, errors.New("elicitationId is missing")
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return e, errors.New("url must be an absolute http or https URL")

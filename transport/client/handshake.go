@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/mcpengine/mcpengine/codec"
@@ -41,6 +42,17 @@ func (c *Client) handshake(ctx context.Context) error {
 	if err := checkRoots(c.o.RootList); err != nil {
 		return err
 	}
+	if c.o.asksStateless() {
+		err := c.shakeStateless(ctx)
+		var legacy *legacyError
+		if !errors.As(err, &legacy) || c.o.Protocol != ProtocolAuto {
+			return err
+		}
+		if _, ok := c.link.(*statelessLink); ok {
+			return err
+		}
+		c.log.Debug("client: the server has sessions", "reason", err)
+	}
 	result, err := c.Request(ctx, codec.MethodInitialize, c.initializeParams(), nil)
 	if err != nil {
 		return fmt.Errorf("client: initialize: %w", err)
@@ -49,7 +61,7 @@ func (c *Client) handshake(ctx context.Context) error {
 		return err
 	}
 	if !supported(c.server.Protocol) {
-		return &VersionError{Asked: c.o.Protocol, Answered: c.server.Protocol}
+		return &VersionError{Asked: c.askedRevision(), Answered: c.server.Protocol}
 	}
 	c.batches.Store(c.server.Protocol == revision20250326)
 	c.features.Store(c.features.Load().in(c.server.Protocol))
@@ -63,10 +75,23 @@ func (c *Client) handshake(ctx context.Context) error {
 
 func (c *Client) initializeParams() []byte {
 	p := append([]byte(nil), `{"protocolVersion":`...)
-	p = codec.AppendString(p, c.o.Protocol)
+	p = codec.AppendString(p, c.askedRevision())
 	p = append(p, `,"capabilities":`...)
 	p = append(p, c.o.Capabilities...)
-	p = append(p, `,"clientInfo":{"name":`...)
+	p = c.appendClientInfo(append(p, `,"clientInfo":`...))
+	return append(p, '}')
+}
+
+// askedRevision is the revision that initialize asks for.
+func (c *Client) askedRevision() string {
+	if c.o.asksStateless() {
+		return revision20251125
+	}
+	return c.o.Protocol
+}
+
+func (c *Client) appendClientInfo(p []byte) []byte {
+	p = append(p, `{"name":`...)
 	p = codec.AppendString(p, c.o.Info.Name)
 	if c.o.Info.Title != "" {
 		p = append(p, `,"title":`...)
@@ -74,7 +99,7 @@ func (c *Client) initializeParams() []byte {
 	}
 	p = append(p, `,"version":`...)
 	p = codec.AppendString(p, c.o.Info.Version)
-	return append(p, '}', '}')
+	return append(p, '}')
 }
 
 // parseServerInfo reads the result of initialize.

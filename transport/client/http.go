@@ -19,10 +19,22 @@ import (
 // the transport of 2024-11-05, and ConnectSSE is tried, as section Backwards
 // Compatibility has it, unless Options.NoFallback is set. Where that fails too,
 // the error is the first one.
+//
+// With Options.Protocol "2026-07-28" there is neither handshake nor GET stream:
+// server/discover is the one request. With "auto" it comes first, and what the
+// endpoint makes of it decides.
 func ConnectHTTP(ctx context.Context, endpoint string, o *Options) (*Client, error) {
 	u, err := parseEndpoint(endpoint)
 	if err != nil {
 		return nil, err
+	}
+	if o != nil && o.asksStateless() {
+		c, err := connectStateless(ctx, u.String(), o)
+		var legacy *legacyError
+		if !errors.As(err, &legacy) || o.Protocol != ProtocolAuto {
+			return c, err
+		}
+		o = sessionOptions(o)
 	}
 	c := newClient(o)
 	h := &httpLink{httpBase: newHTTPBase(c), endpoint: u.String(), tails: make(chan struct{}, maxTails), opened: make(chan struct{})}
@@ -175,7 +187,7 @@ func (h *httpLink) keepSession(res *http.Response) error {
 }
 
 // readJSON reads a reply that is one message.
-func (h *httpLink) readJSON(res *http.Response, k *call) error {
+func (h *httpBase) readJSON(res *http.Response, k *call) error {
 	defer closeBody(res)
 	limit := h.c.o.MaxMessageBytes
 	body, err := io.ReadAll(io.LimitReader(res.Body, int64(limit)+1))

@@ -49,7 +49,7 @@ func (c *Client) receiveOne(m *codec.Message, frame []byte, own *call, b *batch)
 // that an answer names fails, and anything else is noted only: some servers
 // print other things on their stdout.
 func (c *Client) receiveBad(m *codec.Message, frame []byte, fault error, b *batch) {
-	if m.Kind == codec.KindRequest {
+	if m.Kind == codec.KindRequest && c.era.Load() == nil {
 		var e *codec.Error
 		errors.As(fault, &e)
 		c.reply(b, m.ID, nil, e)

@@ -43,6 +43,9 @@ const (
 )
 
 func (c *Client) receiveNotification(m *codec.Message) {
+	if e := c.era.Load(); e != nil && c.receiveSubscribed(e, m) {
+		return
+	}
 	if c.consume(m) || c.o.OnNotification == nil {
 		return
 	}
@@ -73,7 +76,7 @@ func (c *Client) consume(m *codec.Message) bool {
 		return true
 	case codec.NotifyElicitationComplete:
 		return c.receiveElicitationComplete(m)
-	case codec.NotifyTaskStatus:
+	case codec.NotifyTaskStatus, codec.NotifyTasks:
 		return c.receiveTaskStatus(m)
 	}
 	return false

@@ -20,6 +20,9 @@ func ConnectSSE(ctx context.Context, endpoint string, o *Options) (*Client, erro
 	if err != nil {
 		return nil, err
 	}
+	if o != nil && o.asksStateless() { // which this transport does not have
+		o = sessionOptions(o)
+	}
 	c := newClient(o)
 	l := &oldLink{httpBase: newHTTPBase(c)}
 	c.link = l

@@ -35,9 +35,16 @@ type Implementation struct{ Name, Title, Version string }
 type Options struct {
 	// Info is sent as clientInfo. The default is "mcpengine", version "dev".
 	Info Implementation
-	// Protocol is the revision to ask for, "2025-11-25" by default. The server
-	// may answer with another; Server tells which one is in force.
+	// Protocol is the revision to ask for, "2025-11-25" by default. In the
+	// handshake of a session the server may answer with another; Server tells
+	// which one is in force. ProtocolStateless ("2026-07-28") needs a server that
+	// serves just that. ProtocolAuto ("auto") tries it first, with a request that
+	// does nothing, and makes the handshake where the server does not know it.
 	Protocol string
+	// ProbeTimeout is how long a server on a pipe may take to answer that first
+	// request; one of the older era may not answer at all. The default is 3
+	// seconds.
+	ProbeTimeout time.Duration
 	// Capabilities is the raw JSON object of the client's capabilities. By
 	// default they follow from the callbacks below that are set. Where it is
 	// given, it alone counts: it must declare what the callbacks and OnRequest
@@ -78,6 +85,21 @@ type Options struct {
 	// once; the default is 32. Those beyond it are answered with an overload
 	// error.
 	MaxServerRequests int
+	// MaxRounds limits how often one request of the stateless revision is made
+	// again with what the server wanted to know; the default is 16.
+	MaxRounds int
+	// LogLevel makes every request of the stateless revision ask for log messages
+	// from a level on, as SetLevel does later. By default none are asked for.
+	LogLevel LogLevel
+	// TaskExtension declares the tasks extension of the stateless revision, so
+	// that a server may make a task of any tools/call.
+	TaskExtension bool
+	// NoCache keeps a Client of the stateless revision from keeping any result.
+	NoCache bool
+	// Cache is where such a Client keeps what the server allows it to keep,
+	// by default a Cache of its own. A Client is one authorization context: its
+	// Header and HTTPClient must stand for the same user all the time.
+	Cache *Cache
 	// MaxPages limits the pages of one list; the default is 1000. All pages
 	// together may be 16 times as large as one message.
 	MaxPages int
@@ -136,8 +158,9 @@ type Options struct {
 	// once for each id that came in a request of URL mode or in a
 	// *URLElicitationError. Other ids are ignored, as the protocol asks.
 	OnElicitationComplete func(elicitationID string)
-	// OnTaskStatus is called with each notifications/tasks/status. Servers need
-	// not send them; Task.Get tells for certain.
+	// OnTaskStatus is called with each notifications/tasks/status, and with each
+	// notifications/tasks of a subscription. Servers need not send them; Task.Get
+	// tells for certain.
 	OnTaskStatus func(TaskInfo)
 	// OnNotification is called with each notification that neither a call of
 	// this client nor a callback above consumes (progress goes to
@@ -188,6 +211,8 @@ func (o *Options) resolved() Options {
 	orDefault(&r.CloseGrace, 2*time.Second)
 	orDefault(&r.StreamWait, time.Second)
 	orDefault(&r.ElicitModes, ElicitForm)
+	orDefault(&r.ProbeTimeout, 3*time.Second)
+	orDefault(&r.MaxRounds, 16)
 	orDefault(&r.MaxTasks, 64)
 	orDefault(&r.MaxTaskTime, time.Hour)
 	r.RootList = slices.Clone(r.RootList)
@@ -220,6 +245,8 @@ type CallOptions struct {
 	// return soon. When a call was cancelled, OnProgress may still be running
 	// as the call returns.
 	OnProgress func(Progress)
+	// NoCache has the request made even where a fresh result is kept.
+	NoCache bool
 }
 
 // Progress is one notifications/progress of a call.

@@ -31,6 +31,17 @@ func Spawn(ctx context.Context, argv []string, o *Options) (*Client, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	c, err := spawn(ctx, argv, o)
+	if o != nil && o.Protocol == ProtocolAuto && ctx.Err() == nil && errors.Is(err, ErrDisconnected) {
+		// Some servers of the session-based era end at the first thing that is not
+		// initialize.
+		return spawn(ctx, argv, sessionOptions(o))
+	}
+	return c, err
+}
+
+// spawn starts the process and makes the handshake.
+func spawn(ctx context.Context, argv []string, o *Options) (*Client, error) {
 	c := newClient(o)
 	p, err := startProcess(c, argv)
 	if err != nil {

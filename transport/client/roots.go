@@ -82,5 +82,8 @@ func (c *Client) RootsChanged(ctx context.Context) error {
 	if !codec.Bool(c.o.Capabilities, "roots", "listChanged") {
 		return &CapabilityError{Capability: "roots.listChanged", Owner: "client"}
 	}
+	if c.era.Load() != nil { // servers ask for the list when they need it
+		return nil
+	}
 	return c.Notify(ctx, codec.NotifyRootsChanged, nil)
 }

@@ -78,6 +78,10 @@ func (c *Client) custom() handler {
 
 // receiveRequest answers a request of the server, or starts its handler.
 func (c *Client) receiveRequest(m *codec.Message, b *batch) {
+	if c.era.Load() != nil { // clients of the stateless revision send no responses
+		c.noteFault("the server sent a request, which its revision does not have: " + excerpt(m.Method))
+		return
+	}
 	if string(m.Method) == codec.MethodPing {
 		c.reply(b, m.ID, []byte("{}"), nil)
 		return

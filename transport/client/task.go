@@ -31,7 +31,7 @@ func (s TaskStatus) Final() bool {
 }
 
 // TaskInfo is what is known of a task at one time (section Tasks of 2025-11-25,
-// which calls them experimental).
+// which calls them experimental, or the tasks extension of 2026-07-28).
 type TaskInfo struct {
 	ID     string
 	Status TaskStatus
@@ -61,17 +61,22 @@ func parseTask(raw []byte) (TaskInfo, error) {
 	t.Created, _ = time.Parse(time.RFC3339, codec.Text(raw, "createdAt"))
 	t.Updated, _ = time.Parse(time.RFC3339, codec.Text(raw, "lastUpdatedAt"))
 	var limited bool
-	t.TTL, limited = milliseconds(raw, "ttl")
+	if t.TTL, limited = milliseconds(raw, "ttl"); !limited {
+		t.TTL, limited = milliseconds(raw, "ttlMs") // of the extension
+	}
 	t.Unlimited = !limited
-	t.PollInterval, _ = milliseconds(raw, "pollInterval")
+	if t.PollInterval, limited = milliseconds(raw, "pollInterval"); !limited {
+		t.PollInterval, _ = milliseconds(raw, "pollIntervalMs")
+	}
 	return t, nil
 }
 
 // Task is a call that the server works on while nobody waits for its answer. Its
 // methods may be used from several goroutines at once.
 type Task struct {
-	c  *Client
-	id string
+	c      *Client
+	id     string
+	result []byte // where the server answered the call at once
 
 	mu   sync.Mutex // guards info
 	info TaskInfo
@@ -93,12 +98,20 @@ type taskWatch struct {
 // The error is a *CapabilityError where the server did not declare
 // tasks.requests.tools.call. Where ctx ends before the server has named the
 // task, nobody can cancel it, and it ends by itself.
+//
+// On the stateless revision this is the tasks extension, which needs
+// Options.TaskExtension: the server alone decides whether the call becomes a
+// task, and ttl is its own choice. A call that it has answered at once gives a
+// Task that is completed and has no ID.
 func (c *Client) CallToolAsTask(ctx context.Context, name string, arguments any, ttl time.Duration, o *CallOptions) (*Task, error) {
 	if err := c.needTasks("requests", "tools", "call"); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if c.era.Load() != nil {
+		return c.callForTask(ctx, name, arguments, o)
 	}
 	params, err := toolParams(name, arguments)
 	if err != nil {
@@ -136,6 +149,12 @@ func (c *Client) CallToolAsTask(ctx context.Context, name string, arguments any,
 // needTasks gives an error where the server did not declare a part of tasks, or
 // the revision has none.
 func (c *Client) needTasks(path ...string) error {
+	if e := c.era.Load(); e != nil {
+		if len(path) > 0 && path[0] == "list" { // which the extension does not have
+			return &CapabilityError{Capability: "tasks.list", Owner: "server"}
+		}
+		return c.needTaskExtension(e)
+	}
 	err := c.needServer(append([]string{"tasks"}, path...)...)
 	if err == nil && c.server.Protocol < revision20251125 {
 		return &CapabilityError{Capability: "tasks", Owner: "server"}
@@ -214,15 +233,28 @@ func (t *Task) Get(ctx context.Context) (TaskInfo, error) {
 	if err := t.c.needTasks(); err != nil {
 		return TaskInfo{}, err
 	}
+	if t.result != nil {
+		return t.Info(), nil
+	}
 	return t.ask(ctx, codec.MethodTasksGet)
 }
 
 // Cancel asks the server to stop the task (tasks/cancel), which fails with
 // -32602 where it is over already. The error is a *CapabilityError where the
-// server did not declare tasks.cancel.
+// server did not declare tasks.cancel. A task of the extension is asked to stop,
+// and may yet end otherwise.
 func (t *Task) Cancel(ctx context.Context) (TaskInfo, error) {
 	if err := t.c.needTasks("cancel"); err != nil {
 		return TaskInfo{}, err
+	}
+	if t.c.era.Load() != nil {
+		if t.result != nil {
+			return t.Info(), nil
+		}
+		if err := t.request(ctx, codec.MethodTasksCancel); err != nil {
+			return TaskInfo{}, err
+		}
+		return t.ask(ctx, codec.MethodTasksGet)
 	}
 	return t.ask(ctx, codec.MethodTasksCancel)
 }
@@ -251,9 +283,17 @@ func (t *Task) ask(ctx context.Context, method string) (TaskInfo, error) {
 // the server keeps the task. It waits as long as ctx does, unless o has a
 // Timeout; to give up ends only the wait. While it waits, the server can ask
 // what the task needs.
+//
+// A task of the extension is looked at again and again, as often as the server
+// wants it, and what it asks for is answered by the callbacks of Options; one
+// that was cancelled gives ErrTaskCancelled. o.Timeout is then the limit of the
+// whole wait.
 func (t *Task) Result(ctx context.Context, o *CallOptions) (*ToolResult, error) {
 	if err := t.c.needTasks(); err != nil {
 		return nil, err
+	}
+	if t.c.era.Load() != nil {
+		return t.await(ctx, o)
 	}
 	var waiting CallOptions
 	if o != nil {

@@ -1,6 +1,8 @@
 // Command gosdk-server offers the demo fixture with the official Go SDK.
 //
-//	gosdk-server -stdio | -http ADDR [-counting]
+//	gosdk-server -stdio | -http ADDR [-counting] [-stateless]
+//
+// With -stateless it keeps no sessions, which is the one way in which this SDK serves revision 2026-07-28 over HTTP.
 //
 // With -counting it counts the initialize and tools/call requests that its handlers saw and the DELETE requests that
 // it accepted, and publishes them with the number of open sessions on GET /counts, as a JSON object.
@@ -29,7 +31,8 @@ func run(flags fixture.Flags) error {
 	if flags.Stdio {
 		return server.Run(context.Background(), &mcp.StdioTransport{})
 	}
-	var endpoint http.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	var endpoint http.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: flags.Stateless})
 	mux := http.NewServeMux()
 	if flags.Counting {
 		c := &counter{server: server}
