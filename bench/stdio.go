@@ -35,10 +35,16 @@ func (p *stdioPeer) open(c *caller, deadline time.Time) (session, error) {
 		return nil, err
 	}
 	s := &stdioSession{proc: proc}
+	ended := false
 	sess, err := p.era.open(
-		func() (session, error) { return s, s.discover(c, p.meta, deadline) },
 		func() (session, error) {
-			if s.lost(nil) { // some servers end at the first thing that is not initialize
+			err := s.discover(c, p.meta, deadline)
+			var we *wire.Error
+			ended = errors.As(err, &we) && we.Kind == wire.KindTransport
+			return s, err
+		},
+		func() (session, error) {
+			if ended { // some servers end at the first thing that is not initialize
 				_ = s.proc.Close() // it has ended: nothing to report
 				if s.proc, err = wire.Start(p.argv, &wire.ProcessOptions{OnMessage: answerProcess}); err != nil {
 					return nil, err
