@@ -63,6 +63,17 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// TestUnnamedKey has a token that does not say which of two keys it is signed
+// with.
+func TestUnnamedKey(t *testing.T) {
+	one, two := ecKey(t, "k1"), ecKey(t, "k2")
+	i := newIssuer(t, one, two)
+	one.KeyID = ""
+	if got, want := verify(i.verifier(), i.token(one, nil)), invalid("signed with an unknown key"); got != want {
+		t.Errorf("Verify(no key id): got %q, want %q", got, want)
+	}
+}
+
 func TestVerifyGives(t *testing.T) {
 	key := rsaKey(t, "r", 2048)
 	i := newIssuer(t, key)

@@ -79,7 +79,7 @@ func TestRedirects(t *testing.T) {
 	defer stranger.Close()
 	for path, want := range map[string]string{
 		"/mcp":   "refused to follow a redirect",
-		"/token": "oauth: no token",
+		"/token": "oauth: no token: refused: status 307",
 		"/.well-known/oauth-protected-resource/mcp": "status 307",
 		"/.well-known/oauth-authorization-server":   "200", // there is another place for these metadata
 	} {
@@ -98,6 +98,27 @@ func TestRedirects(t *testing.T) {
 		if got := w.post(tr.HTTPClient(), "/mcp"); !strings.Contains(got, want) || hits > 0 {
 			t.Errorf("%s leads elsewhere: got %s and %d requests there, want %s and none", path, got, hits, want)
 		}
+	}
+}
+
+// TestPostIsNotRedirected refuses redirects of a request with secrets within the
+// origin as well.
+func TestPostIsNotRedirected(t *testing.T) {
+	w := newWorld(t)
+	tr := w.transport(func(o *oauth.Options) {
+		base := o.Base
+		o.Base = roundTrip(func(r *http.Request) (*http.Response, error) {
+			res, err := base.RoundTrip(r)
+			if err == nil && r.URL.Path == "/token" {
+				res.StatusCode = http.StatusTemporaryRedirect
+				res.Header.Set("Location", "/elsewhere")
+			}
+			return res, err
+		})
+	})
+	w.expect("a request", w.post(tr.HTTPClient(), "/mcp"), `Post "`+w.mcp.URL+`/mcp": oauth: no token: refused: status 307, error "unknown"`)
+	if seen := w.seen(); strings.Contains(seen, "/elsewhere") {
+		t.Errorf("the token request was redirected: %s", seen)
 	}
 }
 

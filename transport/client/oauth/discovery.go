@@ -76,7 +76,7 @@ func newHTTPClient(base http.RoundTripper) *http.Client {
 // goes elsewhere.
 func redirects(req *http.Request, via []*http.Request) error {
 	first := via[0]
-	if len(via) > maxRedirects || req.Method != http.MethodGet || first.Method != http.MethodGet || !sameOrigin(req.URL, first.URL) {
+	if len(via) > maxRedirects || first.Method != http.MethodGet || !sameOrigin(req.URL, first.URL) {
 		return http.ErrUseLastResponse
 	}
 	return nil

@@ -179,12 +179,13 @@ func TestServerChanges(t *testing.T) {
 	}
 	tr := w.transport(func(o *oauth.Options) { o.Clients, o.Register = nil, true })
 	w.expect("the first request", w.post(tr.HTTPClient(), "/mcp"), "200")
-	w.deny = true
+	w.deny, w.needed = true, []string{"b"}
 	w.revoke()
 	w.resource = map[string]any{"authorization_servers": []string{other.issuer}}
 	got := w.post(tr.HTTPClient(), "/mcp")
 	w.expect("with a token of the other server", got, "401") // which this MCP server does not know
 	w.expect("at the other server", other.seen(), serverPlace+", POST /register, GET /authorize, POST /token")
+	w.expect("scope", other.last(2, "scope"), "b | ")
 	for _, form := range other.forms {
 		for _, values := range form {
 			for _, secret := range w.secrets {
