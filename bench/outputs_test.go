@@ -34,8 +34,9 @@ func TestOutputs(t *testing.T) {
 		}
 		total[h.Tag()] += h.TotalCount()
 	}
-	if total["tools/call:echo:response"] != 1000 || total["tools/call:echo:service"] != 1000 || len(total) != 2 {
-		t.Errorf("the log holds %v, want 1000 samples under two tags", total)
+	want := int64(res.Requests.OK) // 1,000, unless the machine was too busy to begin some
+	if total["tools/call:echo:response"] != want || total["tools/call:echo:service"] != want || len(total) != 2 || want == 0 {
+		t.Errorf("the log holds %v, want %d samples under two tags", total, want)
 	}
 	var js bytes.Buffer
 	if err := res.WriteJSON(&js); err != nil {
