@@ -186,7 +186,11 @@ func (c *Call) setInputRequired() error {
 	dst := append(c.out[:c.result], `{"inputRequests":`...)
 	dst = appendQuestions(dst, r.pending)
 	dst = append(dst, `,"requestState":"`...)
+	start := len(dst)
 	dst = c.engine.seal.append(dst, plain, c.binding())
+	if len(dst)-start > maxSealed { // it would not be taken back
+		return codec.NewError(codec.CodeInvalidParams, "Invalid params: the answers are too long to be kept for the next round")
+	}
 	c.out = append(dst, '"', '}')
 	c.resultType = "input_required"
 	return nil

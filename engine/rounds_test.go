@@ -252,6 +252,30 @@ func TestRoundsAreBounded(t *testing.T) {
 	}
 }
 
+// TestStateIsBounded answers so much that it cannot be kept, and almost.
+func TestStateIsBounded(t *testing.T) {
+	e, _ := newEngine(t, nil)
+	addTwoRounds(t, e)
+	c := newModern(t, e).with(everything)
+	for _, r := range []struct {
+		kilobytes int
+		want      string
+	}{{60, "word=sampling/createMessage"}, {300, "-32602 Invalid params: the answers are too long to be kept for the next round"}} {
+		name := strings.Repeat("x", r.kilobytes<<10)
+		got := c.result(codec.MethodToolsCall, retry(callAsk, `{"unknown":{},"name":{"action":"accept","content":{"name":"`+name+`"}}}`, ""))
+		asked, state := inputs(got)
+		if asked != "" {
+			got = asked
+		}
+		check(t, fmt.Sprint(r.kilobytes, " KiB"), got, r.want)
+		if asked != "" {
+			if got := c.result(codec.MethodToolsCall, retry(callAsk, wordAnswer, state)); !strings.Contains(got, name) {
+				t.Errorf("%d KiB, the next round: got %.200s", r.kilobytes, got)
+			}
+		}
+	}
+}
+
 // TestAskAllInRounds asks three things in one round, and what it may of them.
 func TestAskAllInRounds(t *testing.T) {
 	e, _ := newEngine(t, nil)

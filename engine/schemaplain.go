@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 
@@ -32,11 +33,12 @@ var annotationMembers = map[string]bool{
 func plainSchema(raw []byte) (v *plainValidator, ok bool) {
 	v = &plainValidator{}
 	ok = true
+	typed := false
 	var required [][]byte
 	walked := codec.EachMember(raw, func(name, value []byte) bool {
 		switch string(name) {
 		case "type":
-			ok = ok && string(value) == `"object"`
+			typed = string(value) == `"object"`
 		case "properties":
 			ok = ok && codec.EachMember(value, func(name, value []byte) bool {
 				return v.addProperty(string(name), value)
@@ -62,7 +64,7 @@ func plainSchema(raw []byte) (v *plainValidator, ok bool) {
 		}
 		v.required |= 1 << i
 	}
-	return v, ok && walked && len(v.properties) <= 64
+	return v, ok && typed && walked && len(v.properties) <= 64
 }
 
 // addProperty notes a property, unless its schema is more than a type.
@@ -99,7 +101,7 @@ func (v *plainValidator) find(name []byte) int {
 func (v *plainValidator) validate(args []byte) error {
 	var seen uint64
 	var fault error
-	codec.EachMember(args, func(name, value []byte) bool {
+	walked := codec.EachMember(args, func(name, value []byte) bool {
 		i := v.find(name)
 		switch {
 		case i < 0 && v.closed:
@@ -114,6 +116,9 @@ func (v *plainValidator) validate(args []byte) error {
 		}
 		return fault == nil
 	})
+	if fault == nil && !walked {
+		return errors.New("/: must be of type object")
+	}
 	if missing := v.required &^ seen; fault == nil && missing != 0 {
 		return fmt.Errorf("/%s: required member is missing", v.properties[bits.TrailingZeros64(missing)].name)
 	}

@@ -20,6 +20,7 @@ type Tool struct {
 	// AddTool infers it where it is nil; AddRawTool then takes any object.
 	InputSchema json.RawMessage
 	// OutputSchema is the JSON Schema of structuredContent; from 2025-06-18 on.
+	// One that is not of an object is sent and applied from 2026-07-28 on.
 	OutputSchema json.RawMessage
 	Annotations  *ToolAnnotations // from 2025-03-26 on
 	Icons        []Icon           // from 2025-11-25 on
@@ -45,7 +46,8 @@ func Hint(b bool) *bool { return &b }
 // output type is *Result decides over every part.
 type Result struct {
 	Content []Content
-	// Structured becomes structuredContent, from 2025-06-18 on: a JSON object.
+	// Structured becomes structuredContent, from 2025-06-18 on: a JSON object;
+	// from 2026-07-28 on any JSON value.
 	Structured json.RawMessage
 	IsError    bool
 	Meta       Meta
@@ -149,7 +151,11 @@ func (e *Engine) addTool(t Tool, in validator, outSchema json.RawMessage, h Hand
 			return e.refuse(t.Name, err)
 		}
 		e.compiled.Add(1)
-		h = checkedOutput(out, h)
+		since := Rev20250618
+		if !describesObject(outSchema) {
+			since = Rev20260728
+		}
+		h = checkedOutput(out, since, h)
 	}
 	e.registrations.Add(1)
 	item := &entry{
@@ -170,6 +176,9 @@ func (e *Engine) refuse(name string, err error) error {
 	return err
 }
 
+// describesObject reports whether a schema is of an object.
+func describesObject(schema json.RawMessage) bool { return codec.Text(schema, "type") == "object" }
+
 func checkTool(t *Tool) error {
 	if t.Name == "" || len(t.Name) > 128 {
 		return errors.New("a name has 1 to 128 characters")
@@ -180,10 +189,11 @@ func checkTool(t *Tool) error {
 			return fmt.Errorf("a name is made of A-Z a-z 0-9 _ - . and not of %q", c)
 		}
 	}
-	for _, schema := range []json.RawMessage{t.InputSchema, t.OutputSchema} {
-		if schema != nil && (!codec.Valid(schema) || codec.Text(schema, "type") != "object") {
-			return errors.New(`a schema is a JSON object with "type":"object"`)
-		}
+	if t.InputSchema != nil && (!codec.Valid(t.InputSchema) || !describesObject(t.InputSchema)) {
+		return errors.New(`an input schema is a JSON object with "type":"object"`)
+	}
+	if t.OutputSchema != nil && !(codec.Valid(t.OutputSchema) && codec.IsObject(t.OutputSchema)) {
+		return errors.New("an output schema is a JSON object")
 	}
 	switch t.TaskSupport {
 	case "", "optional", "required", "handler":

@@ -54,15 +54,16 @@ func (c *Call) toolFailure(ctx context.Context, err error) error {
 	return nil
 }
 
-// checkedOutput holds a tool's structured content to its output schema. A
-// result that breaks it is the server's fault, and none is sent.
-func checkedOutput(v validator, h Handler) Handler {
+// checkedOutput holds a tool's structured content to its output schema, which is
+// sent from a revision on. A result that breaks it is the server's fault, and
+// none is sent.
+func checkedOutput(v validator, since Revision, h Handler) Handler {
 	return func(ctx context.Context, c *Call) error {
 		if err := h(ctx, c); err != nil && !errors.Is(err, errAnswered) || c.resultType != "" {
 			return err
 		}
 		result := c.out[c.result:]
-		if c.rev < Rev20250618 || codec.Bool(result, "isError") {
+		if c.rev < since || codec.Bool(result, "isError") {
 			return nil
 		}
 		structured := codec.Member(result, "structuredContent")
@@ -132,7 +133,7 @@ func outputOf[Out any](t *Tool) (func(c *Call, out Out) error, error) {
 			return codec.NewError(codec.CodeInternalError, "The tool gave no result, which its output schema demands")
 		}
 		r := &Result{Content: []Content{Text{Text: string(raw)}}}
-		if codec.IsObject(raw) {
+		if codec.IsObject(raw) || t.OutputSchema != nil {
 			r.Structured = raw
 		}
 		return c.setResult(r)

@@ -20,7 +20,7 @@ func (t *Tool) appendTo(dst []byte, rev Revision) []byte {
 	} else {
 		dst = appendSchema(dst, t.InputSchema, rev)
 	}
-	if t.OutputSchema != nil && rev >= Rev20250618 {
+	if t.OutputSchema != nil && rev >= Rev20250618 && (rev.IsModern() || describesObject(t.OutputSchema)) {
 		dst = append(dst, `,"outputSchema":`...)
 		dst = appendSchema(dst, t.OutputSchema, rev)
 	}

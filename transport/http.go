@@ -315,6 +315,9 @@ func (h *HTTPHandler) delete(w http.ResponseWriter, r *http.Request) {
 	case !found:
 		refuse(w, http.StatusNotFound, codeSessionNotFound, "Session not found")
 	default:
+		if h.options.Events != nil {
+			h.options.Events.Drop(key) // the session may not have been here
+		}
 		w.WriteHeader(http.StatusNoContent)
 	}
 }

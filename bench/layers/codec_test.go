@@ -1,7 +1,6 @@
 package layers
 
 import (
-	"context"
 	"testing"
 
 	"github.com/mcpengine/mcpengine/codec"
@@ -63,11 +62,3 @@ func BenchmarkCodecEncode(b *testing.B) {
 		})
 	}
 }
-
-// message is the arguments of the tool echo.
-type message struct {
-	Message string `json:"message"`
-}
-
-// echoTyped is the tool echo in its typed form.
-func echoTyped(_ context.Context, in message) (string, error) { return in.Message, nil }
