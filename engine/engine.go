@@ -30,6 +30,7 @@ type Engine struct {
 	ids       *sealer      // of session ids; nil without Options.SessionKeys
 	rates     *rateLimiter // nil without Options.RateLimit
 	sessions  sessionCounters
+	revivals  revivals
 
 	serverInfo []byte // raw member of a result's _meta
 

@@ -189,6 +189,10 @@ func TestSealable(t *testing.T) {
 // whatever parses is what it is made of.
 func FuzzSessionID(f *testing.F) {
 	e := sealingEngine(f, nil, 1)
+	var err error
+	if e.ids, err = newSealer(nil); err != nil { // each process of the fuzzer has a key of its own
+		f.Fatal(err)
+	}
 	made, key := e.newSealedID(sample())
 	f.Add(key, made.appendTo(nil))
 	f.Add("", []byte{sealedVersion})

@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -100,7 +100,49 @@ func (e *Engine) Acquire(ctx context.Context, key string) (*Session, error) {
 		e.sessions.unknown.Add(1)
 		return nil, nil
 	}
-	return e.revive(ctx, key, id)
+	for {
+		done, others := e.revivals.begin(id.identity)
+		if done != nil {
+			defer done()
+			return e.revive(ctx, key, id)
+		}
+		select {
+		case <-others:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if s, found := e.acquire(key, principal); found {
+			return s, nil
+		}
+	}
+}
+
+// revivals has one request at a time bring a session back, while the others for
+// it wait.
+type revivals struct {
+	mu    sync.Mutex // guards what follows
+	going map[[16]byte]chan struct{}
+}
+
+// begin gives done to whoever is to bring the session back, and to the others a
+// channel that is closed when that has been tried.
+func (r *revivals) begin(identity [16]byte) (done func(), others <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if going, ok := r.going[identity]; ok {
+		return nil, going
+	}
+	if r.going == nil {
+		r.going = make(map[[16]byte]chan struct{})
+	}
+	going := make(chan struct{})
+	r.going[identity] = going
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.going, identity)
+		close(going)
+	}, nil
 }
 
 // acquire finds a session that is here. found is set, and s nil, where it is
@@ -130,7 +172,7 @@ func (s *Session) Expired() bool {
 	return s.sealing != nil && !s.engine.now().Before(s.sealing.ref.Expires)
 }
 
-// revive brings a session back. Of several who try at once one does.
+// revive brings a session back.
 func (e *Engine) revive(ctx context.Context, key string, id *sealedID) (*Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -147,21 +189,16 @@ func (e *Engine) revive(ctx context.Context, key string, id *sealedID) (*Session
 	if err != nil {
 		e.storeFailed("loading the state of a session", err)
 	}
-	for {
-		err := e.open(s, key, firstOutgoing())
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, actors.ErrDuplicateID) {
-			return nil, err
-		}
+	err = e.open(s, key, firstOutgoing())
+	if errors.Is(err, actors.ErrDuplicateID) {
+		// Another request has brought it back between our look and our turn.
 		if other, found := e.acquire(key, s.principal); found {
 			return other, nil
 		}
-		if ctx.Err() != nil {
-			return nil, errStore
-		}
-		runtime.Gosched() // it is just ending
+		return nil, codec.ErrOverloaded // and it is ending already
+	}
+	if err != nil {
+		return nil, err
 	}
 	s.resume(state)
 	// It may have been deleted since we looked, by somebody who did not find it.
@@ -272,4 +309,14 @@ func (s *Session) cause(cause error) error {
 		return cause
 	}
 	return fmt.Errorf("%w: %w", ErrPassivated, cause)
+}
+
+// PrincipalOf gives who makes a request, as Options.Principal tells, for a
+// transport that binds a session to it by itself.
+func (e *Engine) PrincipalOf(ctx context.Context) (string, error) {
+	principal, fault := e.principalOf(ctx)
+	if fault != nil {
+		return "", fault
+	}
+	return principal, nil
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -347,4 +348,19 @@ func TestStoreOutOfReach(t *testing.T) {
 	if got := w.Stats().Sessions; got != 0 {
 		t.Errorf("sessions: got %d, want 0", got)
 	}
+}
+
+// TestSSEPrincipal checks that nobody posts into another's session.
+func TestSSEPrincipal(t *testing.T) {
+	var who atomic.Value
+	who.Store("ann")
+	s := newSSEServer(t, nil, &engine.Options{Principal: func(context.Context) string { return who.Load().(string) }})
+	stream, path := s.open("2024-11-05")
+	who.Store("bob")
+	if got := s.request(http.MethodPost, path, ping("1")).resp; got.StatusCode != http.StatusNotFound {
+		t.Errorf("a message of another principal: got %d, want 404", got.StatusCode)
+	}
+	who.Store("ann")
+	s.send(path, ping("2"))
+	stream.want("after it", "2 ok")
 }

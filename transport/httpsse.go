@@ -99,7 +99,8 @@ func (h *SSEHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // for the session and for the reply to each request.
 type sseSession struct {
 	*engine.Session
-	link *link
+	link  *link
+	owner string // the principal that opened it, and alone may post
 }
 
 var _ engine.Stream = (*sseSession)(nil)
@@ -140,6 +141,11 @@ func (h *SSEHandler) stream(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotAcceptable, codec.CodeInvalidRequest, "Not Acceptable: Accept must name text/event-stream")
 		return
 	}
+	owner, err := h.http.engine.PrincipalOf(r.Context())
+	if err != nil {
+		h.http.refuseSession(w, err, nil)
+		return
+	}
 	key := rand.Text()
 	session, err := h.http.engine.OpenSession(key, nil)
 	if err != nil {
@@ -156,7 +162,7 @@ func (h *SSEHandler) stream(w http.ResponseWriter, r *http.Request) {
 	l.wake()
 	l.stream.attach(l)
 	defer l.leave()
-	s := &sseSession{Session: session, link: l}
+	s := &sseSession{Session: session, link: l, owner: owner}
 	h.sessions.Store(key, s)
 	defer h.sessions.Delete(key)
 	session.Attach(l)
@@ -184,6 +190,14 @@ func (h *SSEHandler) message(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s := known.(*sseSession)
+	switch who, err := h.http.engine.PrincipalOf(r.Context()); {
+	case err != nil:
+		h.http.refuseSession(w, err, nil)
+		return
+	case who != s.owner:
+		refuse(w, http.StatusNotFound, codeSessionNotFound, "Session not found")
+		return
+	}
 	if s.behind() {
 		w.Header().Set("Retry-After", "1")
 		refuse(w, http.StatusServiceUnavailable, codec.CodeOverloaded, "Service Unavailable: the event stream is not read")
