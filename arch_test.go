@@ -34,6 +34,7 @@ var layers = map[string][]string{
 	"cmd":              {"actors", "bench", "cluster", "codec", "engine", "engine/store", "transport", "transport/client"},
 
 	"examples":                   {"engine", "transport"},
+	"examples/gateway":           {"engine", "transport", "transport/client", "codec"},
 	"internal/conformanceclient": {"transport/client", "codec"},
 
 	"engine/store":           {"engine"},
@@ -330,7 +331,7 @@ func files(t *testing.T) []sourceFile {
 			}
 			return nil
 		}
-		if entry.Type().IsRegular() {
+		if entry.Type().IsRegular() && entry.Name() != ".git" { // of a work tree it is a file
 			list = append(list, sourceFile{name: name, nested: nested != ""})
 		}
 		return nil
