@@ -30,8 +30,9 @@ var layers = map[string][]string{
 	"transport":        {"engine", "codec"},
 	"transport/client": {"codec"},
 	"bench":            {"transport/client", "codec"},
+	"bench/mock":       {"codec"},
 	"cluster":          {"actors", "codec"},
-	"cmd":              {"actors", "bench", "cluster", "codec", "engine", "engine/store", "transport", "transport/client"},
+	"cmd":              {"actors", "bench", "bench/mock", "cluster", "codec", "engine", "engine/store", "transport", "transport/client"},
 
 	"examples":                   {"engine", "transport"},
 	"examples/gateway":           {"engine", "transport", "transport/client", "codec"},
@@ -57,9 +58,9 @@ var owners = map[string][]string{
 	"github.com/redis/go-redis":               {"engine/store/redis"},
 	"go.etcd.io/bbolt":                        {"engine/store/bolt"},
 	"golang.org/x/oauth2":                     {"transport/client/oauth"},
-	"golang.org/x/sys":                        {"transport"},
+	"golang.org/x/sys":                        {"transport", "bench/mock"},
 	"golang.org/x/term":                       {"cmd/mcp-load"},
-	"net/http":                                {"transport", "transport/client", "cmd/mcp-load", "examples"},
+	"net/http":                                {"transport", "transport/client", "bench/mock", "cmd/mcp-load", "examples"},
 	"os/exec":                                 {"transport/client"},
 }
 
@@ -118,7 +119,7 @@ func TestJudgeImport(t *testing.T) {
 		{"bench", "github.com/shirou/gopsutil/v4/process", ""},
 		{"engine", "github.com/valyala/fastjson/fastfloat", "github.com/valyala/fastjson belongs to [codec]"},
 		{"transport/client/wire", "net/http", ""},
-		{"bench", "net/http/httptrace", "net/http belongs to [transport transport/client cmd/mcp-load examples]"},
+		{"bench", "net/http/httptrace", "net/http belongs to [transport transport/client bench/mock cmd/mcp-load examples]"},
 		{"engine", "net/url", ""},
 		{"engine", "example.com/x", "example.com/x has no entry in owners"},
 	} {
