@@ -125,8 +125,8 @@ func (c *collector) slot(now time.Duration) {
 	c.watchTarget(now - c.last)
 	c.last = now
 	if now.Truncate(time.Second) > c.rowBegin.Truncate(time.Second) {
-		c.endRow(false)
 		c.usage.sample()
+		c.endRow(false)
 	}
 	if !time.Now().Before(r.windowEnd()) {
 		c.cpu.end()
@@ -153,7 +153,11 @@ func (c *collector) endRow(last bool) {
 		return
 	}
 	took := max((c.last - c.rowBegin).Seconds(), c.width.Seconds())
-	iv := Interval{TS: c.rowBegin.Truncate(time.Second).Seconds(), RPS: round(float64(n)/took, 2), Errors: c.rowErrs}
+	iv := Interval{
+		TS: c.rowBegin.Truncate(time.Second).Seconds(), RPS: round(float64(n)/took, 2), Errors: c.rowErrs,
+		Sessions: c.run.alive(), InFlight: c.run.rec.inFlight.Load(),
+	}
+	iv.ServerCPU, iv.ServerRSS = c.usage.interval(took)
 	if n > 0 {
 		iv.P50US, iv.P99US = valueAt(c.row, n, 0.5), valueAt(c.row, n, quantile99)
 	}

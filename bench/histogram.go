@@ -47,5 +47,16 @@ func (h *Histogram) Min() time.Duration {
 	return time.Duration(h.h.Min()) * time.Microsecond
 }
 
+// At gives the time that percent of the samples do not exceed, and 0 where there are no samples.
+func (h *Histogram) At(percent float64) time.Duration {
+	if h.h.TotalCount() == 0 {
+		return 0
+	}
+	return time.Duration(h.h.ValueAtPercentile(percent)) * time.Microsecond
+}
+
+// Count gives the number of samples.
+func (h *Histogram) Count() int64 { return h.h.TotalCount() }
+
 // Dist describes the histogram. It has no interval of p99, which needs to know when the samples were taken.
 func (h *Histogram) Dist() *Dist { return distOf(h.h, nil) }

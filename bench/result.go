@@ -182,4 +182,11 @@ type Interval struct {
 	Errors int64   `json:"errors"`
 	P50US  int64   `json:"p50_us"`
 	P99US  int64   `json:"p99_us"`
+
+	// At the end of the interval.
+	Sessions int64 `json:"sessions"`
+	InFlight int64 `json:"in_flight"`
+	// Of the server's processes, where they are known: cores used on average, and bytes resident at the end.
+	ServerCPU float64 `json:"server_cpu,omitempty"`
+	ServerRSS uint64  `json:"server_rss_bytes,omitempty"`
 }

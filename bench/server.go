@@ -16,6 +16,7 @@ type serverUsage struct {
 	all      int     // processes there are; more than procs holds are scaled up
 	cpuBegin float64 // seconds
 	cpuNow   float64
+	cpuRow   float64  // when the last interval ended
 	rss      []uint64 // first, last and highest sum
 }
 
@@ -42,7 +43,7 @@ func newServerUsage(pids []int) *serverUsage {
 		return nil
 	}
 	u.sample()
-	u.cpuBegin = u.cpuNow
+	u.cpuBegin, u.cpuRow = u.cpuNow, u.cpuNow
 	return u
 }
 
@@ -77,6 +78,16 @@ func (u *serverUsage) sample() {
 		u.rss = []uint64{rss, rss, rss}
 	}
 	u.rss[1], u.rss[2] = rss, max(u.rss[2], rss)
+}
+
+// interval gives the cores used since the last interval, which was so many seconds ago, and the bytes resident.
+func (u *serverUsage) interval(seconds float64) (cores float64, rss uint64) {
+	if u == nil || u.rss == nil {
+		return 0, 0
+	}
+	cores = round((u.cpuNow-u.cpuRow)/seconds, 4)
+	u.cpuRow = u.cpuNow
+	return cores, u.rss[1]
 }
 
 // result describes what was used since the first sample.

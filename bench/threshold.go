@@ -110,3 +110,9 @@ func (c *condition) holds(v float64) bool {
 	}
 	return v >= c.limit
 }
+
+// IsShare reports whether the value of a condition is a share and not a time.
+func IsShare(expr string) bool {
+	c, err := parseThreshold(expr)
+	return err == nil && c.metric == "errors"
+}
