@@ -12,7 +12,7 @@ func (r *run) result(c *collector, started time.Time) *Result {
 	window := max(r.windowEnd().Sub(r.from), 0)
 	res := &Result{
 		Schema: Schema, Version: r.cfg.Version, Started: started.UTC().Truncate(time.Millisecond), Command: r.cfg.Argv,
-		Conditions: r.conditions(window), Sessions: r.sessionCounts(), Requests: r.requestCounts(c), Latency: r.latencies(c),
+		Conditions: r.conditions(window), Sessions: r.sessionCounts(), Requests: r.requestCounts(c), Latency: r.latencies(c), Flows: r.flowCounts(c),
 		Server: c.usage.result(), Intervals: c.rows, log: r.histogramLog(c),
 	}
 	if res.Command == nil {
@@ -32,9 +32,10 @@ func (r *run) result(c *collector, started time.Time) *Result {
 
 // flights gives what Little's law is checked with.
 func (r *run) flights(c *collector, window time.Duration) *flights {
-	f := &flights{window: window, ended: c.total.ended, busy: c.total.busy, think: c.total.think}
+	f := &flights{window: window, ended: c.total.ended, busy: c.total.busy}
 	switch {
 	case !r.cfg.open():
+		f.think = c.total.think
 		f.population = max(r.cfg.Users, r.cfg.Concurrency)
 	case c.flightN > 0:
 		f.observed, f.samples = c.flightSum/c.flightN, c.flightN
@@ -50,6 +51,7 @@ func (r *run) conditions(window time.Duration) Conditions {
 		WarmupS: r.cfg.Warmup.Seconds(), Seed: r.cfg.Seed,
 		Host:   Host{CPUs: runtime.GOMAXPROCS(0), OS: runtime.GOOS, Go: runtime.Version()},
 		Server: agreed.server, TimeoutS: r.cfg.Timeout.Seconds(), InProcess: r.cfg.InProcess,
+		Scenario: r.cfg.Scenario,
 	}
 	switch {
 	case r.cfg.open():
@@ -62,8 +64,10 @@ func (r *run) conditions(window time.Duration) Conditions {
 		c.Stages = append(c.Stages, StageCondition{s.Duration.Seconds(), s.Rate})
 		c.StartRPS = r.cfg.Rate
 	}
-	for _, t := range r.tools {
-		c.Tools = append(c.Tools, t.name)
+	for _, s := range r.series[:r.calls] {
+		if s.tool != "" {
+			c.Tools = append(c.Tools, s.tool)
+		}
 	}
 	return c
 }
@@ -82,7 +86,7 @@ func (r *run) requestCounts(c *collector) Requests {
 	q := Requests{
 		Total: c.total.total(), OK: n[outcomeOK], ToolError: n[outcomeToolError], RPCError: n[outcomeRPCError],
 		HTTPError: n[outcomeHTTPError], TransportError: n[outcomeTransportError], Timeout: n[outcomeTimeout],
-		Cancelled: n[outcomeCancelled], Dropped: r.dropped.Load(), RPCCodes: c.total.rpcCodes, HTTPCodes: c.total.httpCodes,
+		Cancelled: n[outcomeCancelled], CancelledMeant: c.total.meant, Dropped: r.dropped.Load(), RPCCodes: c.total.rpcCodes, HTTPCodes: c.total.httpCodes,
 		Warmup: r.warm.Load(), Examples: map[string]string{}, Outcomes: map[string]*Dist{},
 	}
 	for o := outcomeOK + 1; o < outcomes; o++ {
@@ -99,20 +103,45 @@ func (r *run) requestCounts(c *collector) Requests {
 // latencies gives a row for each series that had a success, and the row of all.
 func (r *run) latencies(c *collector) []Latency {
 	out := []Latency{}
-	row := func(method, tool string, t triple, response, service []int) {
+	row := func(s series, t triple, response, service []int) {
 		out = append(out, Latency{
-			Method: method, Tool: tool, Response: distOf(t.response, c.times.blocks(response...)),
+			Method: s.method, Tool: s.tool, Response: distOf(t.response, c.times.blocks(response...)),
 			Service: distOf(t.service, c.times.blocks(service...)), TTFB: distOf(t.ttfb, nil),
 		})
 	}
 	var response, service []int
 	for i, t := range c.total.series {
-		response, service = append(response, 2*i), append(service, 2*i+1)
-		if t.response != nil {
-			row(r.series[i].method, r.series[i].tool, t, []int{2 * i}, []int{2*i + 1})
+		s := r.series[i]
+		switch {
+		case i < r.calls:
+			response, service = append(response, 2*i), append(service, 2*i+1)
+			if t.response != nil {
+				row(s, t, []int{2 * i}, []int{2*i + 1})
+			}
+		case s.method != flowSeries && t.response != nil:
+			row(s, triple{response: t.response}, []int{2 * i}, nil)
 		}
 	}
-	row("*", "", c.total.all(), response, service)
+	row(series{method: "*"}, c.total.all(r.calls), response, service)
+	return out
+}
+
+// flowCounts says what became of the flows.
+func (r *run) flowCounts(c *collector) []FlowCount {
+	if r.script == nil {
+		return nil
+	}
+	var out []FlowCount
+	for i := range r.script.flows {
+		f := &r.script.flows[i]
+		n := FlowCount{Flow: f.name, Begun: f.begun.Load(), Completed: f.completed.Load(), Failed: f.failed.Load()}
+		n.Unfinished = n.Begun - n.Completed - n.Failed
+		f.mu.Lock()
+		n.FirstWhy = f.firstWhy
+		f.mu.Unlock()
+		n.Duration = distOf(c.total.series[f.series].response, c.times.blocks(2*f.series))
+		out = append(out, n)
+	}
 	return out
 }
 

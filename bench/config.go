@@ -71,6 +71,10 @@ type Config struct {
 
 	ArgsRows []json.RawMessage // instead of Args: arguments of one call each, in turn, again and again
 
+	Scenario string    // name of the file that Flows come from, for the result
+	Flows    []Flow    // instead of Tools and Args: what the schedule starts, and what users do
+	Data     []DataSet // rows that Flows take values from
+
 	Thresholds []string // conditions on the result, see Threshold
 
 	ServerPID int  // process whose CPU and memory are recorded; a spawned server is known without it
@@ -108,6 +112,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Overflow, Wait)
 	setDefault(&c.Timeout, 30*time.Second)
 	setDefault(&c.Protocol, Revisions[0])
+	c.Streams = c.Streams || c.listens()
 	if len(c.Stages) > 0 {
 		c.Duration = c.stagesTime()
 	}
@@ -191,6 +196,9 @@ func (c *Config) check() error {
 		if tool.Name == "" || tool.Weight < 1 {
 			return usage("a tool is given as NAME or NAME=WEIGHT with a weight of at least 1")
 		}
+	}
+	if len(c.Flows) > 0 && (len(c.Tools) > 0 || c.arguments() != nil) {
+		return usage("a scenario says what is called and with which arguments: leave --tool, --args and --args-file out")
 	}
 	if c.Args != nil && c.ArgsRows != nil {
 		return usage("--args and --args-file exclude each other: give one of them")

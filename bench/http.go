@@ -94,14 +94,17 @@ func (p *httpPeer) initialize(c *caller, deadline time.Time) (session, error) {
 	return s, s.notify(c, "notifications/initialized", nil, deadline)
 }
 
-// httpSession is a session over Streamable HTTP. It is immutable.
+// httpSession is a session over Streamable HTTP. It is immutable but for what it has heard.
 type httpSession struct {
 	peer   *httpPeer
 	agreed handshake
 	id     string // empty where the server keeps no session
 	post   []byte // head of its POST requests
 	rest   wire.Header
+	heard  notices
 }
+
+func (s *httpSession) notices() *notices { return &s.heard }
 
 func (s *httpSession) info() *handshake { return &s.agreed }
 
@@ -161,10 +164,14 @@ func (c *caller) giveUp(s *httpSession) {
 	c.sideCall(s, codec.AppendCancelled(nil, c.id, "timeout"))
 }
 
-// serverMessage answers a request of the server that came on the reply stream of a call.
+// serverMessage answers a request of the server that came on the reply stream of a call, and passes notifications on.
 func (c *caller) serverMessage(m *codec.Message) {
-	if m.Kind == codec.KindRequest && c.via != nil {
+	switch {
+	case c.via == nil:
+	case m.Kind == codec.KindRequest:
 		c.sideCall(c.via, answerTo(nil, m))
+	default:
+		c.via.heard.deliver(m)
 	}
 }
 

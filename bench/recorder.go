@@ -21,6 +21,8 @@ type sample struct {
 	ttfb     time.Duration // from the sending to the first byte
 	busy     time.Duration // how long it was somebody's business, as Little's law counts it
 	think    time.Duration // how long its user thinks before a call, on average
+	aside    bool          // it is no call: it has a series and is counted nowhere else
+	meant    bool          // it was cancelled as its step says, which is no error
 	inTime   bool          // it ended before the measured window did
 }
 
@@ -48,6 +50,18 @@ func (t *triple) make() {
 	}
 }
 
+// add records the times of a success.
+func (t *triple) add(s *sample) {
+	if t.response == nil {
+		t.make()
+	}
+	record(t.response, s.response)
+	if !s.aside {
+		record(t.service, s.service)
+		record(t.ttfb, s.ttfb)
+	}
+}
+
 // merge adds what o holds.
 func (t *triple) merge(o *triple) {
 	from := o.each()
@@ -61,6 +75,7 @@ type batch struct {
 	series    []triple
 	failures  [outcomes]*hdr.Histogram
 	counts    [outcomes]int64
+	meant     int64 // of those cancelled
 	lag       *hdr.Histogram
 	rpcCodes  map[string]int64
 	httpCodes map[string]int64
@@ -76,7 +91,14 @@ func newBatch(n int) *batch {
 
 // add records one call.
 func (b *batch) add(s *sample) {
+	if s.aside {
+		b.series[s.series].add(s)
+		return
+	}
 	b.counts[s.outcome]++
+	if s.meant {
+		b.meant++
+	}
 	record(b.lag, s.lag)
 	if s.inTime {
 		b.ended++
@@ -87,13 +109,7 @@ func (b *batch) add(s *sample) {
 		}
 	}
 	if s.outcome == outcomeOK {
-		t := &b.series[s.series]
-		if t.response == nil {
-			t.make()
-		}
-		record(t.response, s.response)
-		record(t.service, s.service)
-		record(t.ttfb, s.ttfb)
+		b.series[s.series].add(s)
 		return
 	}
 	if b.failures[s.outcome] == nil {
@@ -124,6 +140,7 @@ func (b *batch) merge(o *batch) {
 	for code, n := range o.httpCodes {
 		b.httpCodes[code] += n
 	}
+	b.meant += o.meant
 	b.answered += o.answered
 	b.ended += o.ended
 	b.busy += o.busy
@@ -148,7 +165,7 @@ func (b *batch) reset() {
 	clear(b.rpcCodes)
 	clear(b.httpCodes)
 	b.counts = [outcomes]int64{}
-	b.answered, b.ended, b.busy, b.think = 0, 0, 0, 0
+	b.meant, b.answered, b.ended, b.busy, b.think = 0, 0, 0, 0, 0
 }
 
 // total counts the calls of the batch.
@@ -161,13 +178,13 @@ func (b *batch) total() int64 {
 }
 
 // errors counts those that were no success.
-func (b *batch) errors() int64 { return b.total() - b.counts[outcomeOK] }
+func (b *batch) errors() int64 { return b.total() - b.counts[outcomeOK] - b.meant }
 
-// all merges the successes of every series.
-func (b *batch) all() triple {
+// all merges the successes of the first series, as many as there are of calls.
+func (b *batch) all(calls int) triple {
 	var out triple
 	out.make()
-	for i := range b.series {
+	for i := range calls {
 		out.merge(&b.series[i])
 	}
 	return out

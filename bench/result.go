@@ -17,6 +17,7 @@ type Result struct {
 	Sessions   Sessions    `json:"sessions"`
 	Requests   Requests    `json:"requests"`
 	Latency    []Latency   `json:"latency"`
+	Flows      []FlowCount `json:"flows,omitempty"` // of a scenario
 	Streams    Streams     `json:"streams"`
 	Server     *Server     `json:"server"`
 	LittlesLaw *LittlesLaw `json:"littles_law"`
@@ -53,6 +54,7 @@ type Conditions struct {
 
 	Server      string   `json:"server"` // name and version that the server gave
 	Tools       []string `json:"tools"`
+	Scenario    string   `json:"scenario,omitempty"` // name of its file
 	TimeoutS    float64  `json:"timeout_s"`
 	MaxInFlight int      `json:"max_in_flight"` // 0 means no cap was asked for
 	Overflow    string   `json:"overflow"`
@@ -103,8 +105,9 @@ type Requests struct {
 	HTTPError      int64            `json:"http_error"`      // a status that is not 2xx
 	TransportError int64            `json:"transport_error"` // no connection, or one that broke or made no sense
 	Timeout        int64            `json:"timeout"`
-	Cancelled      int64            `json:"cancelled"` // given up by an interrupt
-	Dropped        int64            `json:"dropped"`   // due and never begun
+	Cancelled      int64            `json:"cancelled"`                 // given up by an interrupt, or by a step of a scenario
+	CancelledMeant int64            `json:"cancelled_meant,omitempty"` // of these, by a step of a scenario: no errors
+	Dropped        int64            `json:"dropped"`                   // due and never begun
 	RPCCodes       map[string]int64 `json:"rpc_codes"`
 	HTTPCodes      map[string]int64 `json:"http_codes"`
 
@@ -114,13 +117,26 @@ type Requests struct {
 }
 
 // Latency is the distribution of the successful calls of one method, and with tools/call of one tool; the row of method
-// "*" covers all.
+// "*" covers all. A row whose method is a notification holds how long the steps of a scenario waited for it; it has no
+// service time and is not part of the row of all.
 type Latency struct {
 	Method   string `json:"method"`
 	Tool     string `json:"tool"`     // empty but for tools/call
 	Response *Dist  `json:"response"` // from the intended start
 	Service  *Dist  `json:"service"`  // from the sending
 	TTFB     *Dist  `json:"ttfb"`     // from the sending to the first byte of the reply
+}
+
+// FlowCount counts the instances of a flow that were due in the measured window. With flows the schedule, and with it
+// asked_rps, delivered_rps and dropped, is one of instances; requests, completed_rps and latency are about single calls.
+type FlowCount struct {
+	Flow       string `json:"flow"`
+	Begun      int64  `json:"begun"`
+	Completed  int64  `json:"completed"`
+	Failed     int64  `json:"failed"`        // a call failed, an expectation was not met, a notification did not come
+	Unfinished int64  `json:"unfinished"`    // the run was over before their last step
+	FirstWhy   string `json:"first_failure"` // of the first that failed
+	Duration   *Dist  `json:"duration"`      // of those completed, from the intended start, think times included
 }
 
 // Dist is a distribution of times. P999US is null with fewer than 10,000 samples, and P99CI95US with fewer than 20 time

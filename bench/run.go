@@ -21,8 +21,10 @@ type run struct {
 	cfg    Config
 	set    *sessionSet
 	rec    *recorder
-	tools  []tool
+	tools  []tool  // of a plain run
+	script *script // of a run with flows
 	series []series
+	calls  int // how many of the series are calls; what stands aside comes after them
 	picker *picker
 
 	stop   context.Context // no call is begun after it has ended
@@ -117,7 +119,7 @@ func (r *run) shorten(now time.Time) {
 	}
 }
 
-// prepare opens one session, chooses the tools with it, and opens the others.
+// prepare opens one session, prepares the calls with it, and opens the others.
 func (r *run) prepare() error {
 	c := r.set.newCaller()
 	defer r.set.release(c)
@@ -125,32 +127,58 @@ func (r *run) prepare() error {
 		return r.connectError(err)
 	}
 	_, sess := r.set.pick(0, true)
-	listed, err := listTools(sess, c, r.cfg.Timeout)
+	var err error
+	if len(r.cfg.Flows) > 0 {
+		err = r.prepareFlows(sess, c)
+	} else {
+		err = r.prepareTools(sess, c)
+	}
 	if err != nil {
-		return r.connectError(err)
-	}
-	if _, ok := sess.(*statelessSession); ok {
-		listed = callable(listed, r.cfg.OnWarning)
-	}
-	if r.tools, err = chooseTools(&r.cfg, listed); err != nil {
 		return err
-	}
-	for i := range r.tools {
-		if err := r.tools[i].prepare(sess); err != nil {
-			return err
-		}
-		r.series = append(r.series, series{codec.MethodToolsCall, r.tools[i].name})
 	}
 	if r.cfg.Streams && sess.info().protocol == Stateless {
 		r.cfg.OnWarning("protocol " + Stateless + " has no GET streams, so none is opened")
 	}
-	r.picker = newPicker(r.tools)
 	r.rec = newRecorder(len(r.series))
 	r.during(PhaseOpening, func() { r.set.openAll(r.stop) })
 	if n := r.set.failed.Load(); n > 0 {
 		r.cfg.OnWarning(plural(n, "session") + " could not be opened: " + r.set.failure().Error())
 	}
 	return nil
+}
+
+// prepareTools chooses the tools of a plain run.
+func (r *run) prepareTools(sess session, c *caller) error {
+	listed, err := r.listTools(sess, c)
+	if err != nil {
+		return err
+	}
+	if r.tools, err = chooseTools(&r.cfg, listed); err != nil {
+		return err
+	}
+	r.picker = &picker{}
+	for i := range r.tools {
+		t := &r.tools[i]
+		if err := t.prepare(sess); err != nil {
+			return err
+		}
+		r.picker.add(t.weight)
+		r.series = append(r.series, series{codec.MethodToolsCall, t.name})
+	}
+	r.calls = len(r.series)
+	return nil
+}
+
+// listTools lists the tools that may be called in the era of the session.
+func (r *run) listTools(sess session, c *caller) ([]listedTool, error) {
+	listed, err := listTools(sess, c, r.cfg.Timeout)
+	if err != nil {
+		return nil, r.connectError(err)
+	}
+	if _, ok := sess.(*statelessSession); ok {
+		listed = callable(listed, r.cfg.OnWarning)
+	}
+	return listed, nil
 }
 
 // during reports progress while f opens or closes sessions.

@@ -41,6 +41,7 @@ const (
 	arrivalsStream = iota + 1
 	flightStream
 	thinkStream // users count on from here, each in a stride of its own
+	flowStream  // workers that run flows count on from here
 	toolsStream // the last: closed workers count on from here
 )
 

@@ -30,11 +30,11 @@ func (p *stdioPeer) caller(ids *atomic.Uint64) *caller { return &caller{ids: ids
 func (p *stdioPeer) maxInFlight(int, bool) int { return 100_000 } // frames in a pipe need no descriptors, only memory
 
 func (p *stdioPeer) open(c *caller, deadline time.Time) (session, error) {
-	proc, err := wire.Start(p.argv, &wire.ProcessOptions{OnMessage: answerProcess})
-	if err != nil {
+	s := &stdioSession{}
+	var err error
+	if s.proc, err = wire.Start(p.argv, &wire.ProcessOptions{OnMessage: s.message}); err != nil {
 		return nil, err
 	}
-	s := &stdioSession{proc: proc}
 	ended := false
 	sess, err := p.era.open(
 		func() (session, error) {
@@ -46,7 +46,7 @@ func (p *stdioPeer) open(c *caller, deadline time.Time) (session, error) {
 		func() (session, error) {
 			if ended { // some servers end at the first thing that is not initialize
 				_ = s.proc.Close() // it has ended: nothing to report
-				if s.proc, err = wire.Start(p.argv, &wire.ProcessOptions{OnMessage: answerProcess}); err != nil {
+				if s.proc, err = wire.Start(p.argv, &wire.ProcessOptions{OnMessage: s.message}); err != nil {
 					return nil, err
 				}
 			}
@@ -66,6 +66,14 @@ type stdioSession struct {
 	proc   *wire.Process
 	agreed handshake
 	meta   []byte // of the stateless era, nil in a session
+	heard  notices
+}
+
+func (s *stdioSession) notices() *notices {
+	if s.meta != nil {
+		return nil
+	}
+	return &s.heard
 }
 
 func (s *stdioSession) info() *handshake { return &s.agreed }
@@ -146,9 +154,11 @@ func (s *stdioSession) abort() { s.proc.Abort() }
 
 func (s *stdioSession) reap() { _ = s.proc.Close() } // it has ended: nothing to report
 
-// answerProcess answers a request of the process.
-func answerProcess(p *wire.Process, m *codec.Message) {
+// message answers a request of the process, and passes notifications on.
+func (s *stdioSession) message(p *wire.Process, m *codec.Message) {
 	if m.Kind == codec.KindRequest { // which the stateless era does not have
 		_ = p.Send(answerTo(nil, m)) // the call in flight will tell when the process is gone
+		return
 	}
+	s.heard.deliver(m)
 }

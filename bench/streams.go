@@ -42,6 +42,7 @@ func (s *streamSet) open(sess session) {
 		}, func(ev *wire.Event) {
 			if len(ev.Data) > 0 {
 				s.events.Add(1)
+				h.heard.event(ev.Data)
 			}
 		})
 		if opened {

@@ -27,6 +27,7 @@ func (r *Result) WriteSummary(w io.Writer, color bool) error {
 	s.verdict(r)
 	s.sessions(r)
 	s.requests(r)
+	s.flows(r)
 	s.table("Response time", "from the intended start", r, func(l *Latency) *Dist { return l.Response })
 	s.table("Service time", "from send", r, func(l *Latency) *Dist { return l.Service })
 	s.rest(r)
@@ -58,7 +59,11 @@ func (s *summary) conditions(r *Result) {
 	s.line("target", "%s%s", clip([]byte(c.Target)), server)
 	s.line("transport", "%s, protocol %s, %s", c.Transport, c.Protocol, plural(int64(c.Sessions), "session"))
 	s.line("load", "%s for %s, warm-up %s, timeout %s, seed %d", c.load(), secondsText(c.DurationS), secondsText(c.WarmupS), secondsText(c.TimeoutS), c.Seed)
-	s.line("calls", "tools/call %s", clip([]byte(strings.Join(c.Tools, ", "))))
+	calls := "tools/call " + clip([]byte(strings.Join(c.Tools, ", ")))
+	if len(r.Flows) > 0 {
+		calls = strings.TrimSpace("the flows of "+clip([]byte(c.Scenario))) + ": rates are flows a second"
+	}
+	s.line("calls", "%s", calls)
 	where := ""
 	if c.InProcess {
 		where = "; generator and server share one process"
@@ -117,8 +122,8 @@ func (s *summary) verdict(r *Result) {
 	}
 	if r.Conditions.Loop == "open" {
 		share := 0.0
-		if due := r.Requests.Total + r.Requests.Dropped; due > 0 {
-			share = 100 * float64(r.Requests.Total) / float64(due)
+		if begun := r.begun(); begun+r.Requests.Dropped > 0 {
+			share = 100 * float64(begun) / float64(begun+r.Requests.Dropped)
 		}
 		s.line("rate", "asked %s/s, delivered %s/s (%.1f %% of the schedule), completed %s/s",
 			rateText(v.AskedRPS), rateText(v.DeliveredRPS), share, rateText(v.CompletedRPS))
@@ -131,6 +136,37 @@ func (s *summary) verdict(r *Result) {
 		lag = "lag of due calls p99 " + microsText(float64(v.LagP99US)) + ", "
 	}
 	s.line("generator", "%sCPU %.0f %%", lag, 100*v.GeneratorCPU)
+}
+
+// begun counts the starts of the schedule: of flows where there are some, else of calls.
+func (r *Result) begun() int64 {
+	if len(r.Flows) == 0 {
+		return r.Requests.Total
+	}
+	var n int64
+	for _, f := range r.Flows {
+		n += f.Begun
+	}
+	return n
+}
+
+// flows writes two lines for each flow of a scenario, the second only where one has failed.
+func (s *summary) flows(r *Result) {
+	for i := range r.Flows {
+		f := &r.Flows[i]
+		label, took := "", ""
+		if i == 0 {
+			label = "flows"
+		}
+		if f.Duration != nil {
+			took = fmt.Sprintf("; took p50 %s, p99 %s", microsText(float64(f.Duration.P50US)), microsText(float64(f.Duration.P99US)))
+		}
+		s.line(label, "%s: %s begun, %s completed, %s failed, %s unfinished%s",
+			clip([]byte(f.Flow)), thousands(f.Begun), thousands(f.Completed), thousands(f.Failed), thousands(f.Unfinished), took)
+		if f.FirstWhy != "" {
+			s.line("", "first failure: %s", f.FirstWhy)
+		}
+	}
 }
 
 func (s *summary) sessions(r *Result) {
@@ -203,6 +239,9 @@ func (s *summary) table(title, from string, r *Result, get func(*Latency) *Dist)
 		"p50", "p90", "p95", "p99", "p99.9", "max", "95 % interval of p99")
 	for i := range rows {
 		d := get(&rows[i])
+		if d == nil && rows[i].Method != "*" {
+			continue // a notification has no service time
+		}
 		if d == nil || d.Count == 0 {
 			fmt.Fprintf(&s.b, "  %s %9s\n", pad(rowName(&rows[i]), width), "no success")
 			continue

@@ -191,22 +191,19 @@ func names(listed []listedTool) string {
 	return strings.Join(out, ", ")
 }
 
-// picker chooses among the tools by weight.
+// picker chooses among tools, or flows, by weight.
 type picker struct {
 	upTo  []int // running sum of the weights
 	total int
 }
 
-func newPicker(tools []tool) *picker {
-	p := &picker{}
-	for _, t := range tools {
-		p.total += t.weight
-		p.upTo = append(p.upTo, p.total)
-	}
-	return p
+// add adds a choice.
+func (p *picker) add(weight int) {
+	p.total += weight
+	p.upTo = append(p.upTo, p.total)
 }
 
-// pick gives the index of a tool; intn gives a random number below its argument.
+// pick gives the index of a choice; intn gives a random number below its argument.
 func (p *picker) pick(intn func(int) int) int {
 	if len(p.upTo) == 1 {
 		return 0

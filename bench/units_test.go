@@ -84,7 +84,7 @@ func TestMergedEqualsSingle(t *testing.T) {
 		}
 	}
 	rec.collectInto(total)
-	merged := total.all().response
+	merged := total.all(len(total.series)).response
 	if !merged.Equals(single) || total.ended != 50_000 {
 		t.Errorf("merged histogram of %d differs from the single one of %d", merged.TotalCount(), single.TotalCount())
 	}
@@ -121,7 +121,7 @@ func TestMergeCase(t *testing.T) {
 		rec.shards[i/900].add(&s)
 	}
 	rec.collectInto(total)
-	d := distOf(total.all().response, nil)
+	d := distOf(total.all(len(total.series)).response, nil)
 	if d.Count != 1000 || d.P50US != 1000 || d.P90US != 1000 || d.P95US/1000 != 100 || d.P99US/1000 != 100 {
 		t.Errorf("merged = %+v, want p50 and p90 of 1 ms, p95 and p99 of 100 ms", d)
 	}
