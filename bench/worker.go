@@ -1,10 +1,8 @@
 package bench
 
 import (
-	"errors"
 	"math/rand/v2"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -86,7 +84,7 @@ func (w *worker) record(j job, begin time.Time, o outcome, code int) {
 func (w *worker) trouble(o outcome, err error, at *place, sess session) {
 	r := w.run
 	r.rec.example(o, func() string { return describe(err, &w.c.reply) })
-	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EADDRNOTAVAIL) {
+	if exhausted(err) {
 		r.starved.Add(1)
 	}
 	if sess != nil && sess.lost(err) {
