@@ -18,9 +18,7 @@ func (r *run) result(c *collector, started time.Time) *Result {
 	if res.Command == nil {
 		res.Command = []string{}
 	}
-	if s := r.set.streams; s != nil {
-		res.Streams = Streams{OpenPeak: s.peak.Load(), Events: s.events.Load()}
-	}
+	res.Streams, res.ServerRequests = r.streamCounts(), r.serverRequests()
 	res.Verdict = r.verdict(c, window, res)
 	res.LittlesLaw = r.flights(c, window).law()
 	res.Thresholds = evaluate(r.cfg.Thresholds, res)
@@ -147,7 +145,9 @@ func (r *run) flowCounts(c *collector) []FlowCount {
 
 func (r *run) verdict(c *collector, window time.Duration, res *Result) Verdict {
 	begun := r.measured.Load()
-	v := Verdict{AskedRPS: round(r.cfg.askedRate(window), 2), GeneratorCPU: c.cpu.share()}
+	v := Verdict{
+		AskedRPS: round(r.cfg.askedRate(window), 2), GeneratorCPU: c.cpu.share(), GCPauseMaxUS: c.cpu.pauses.longest.Microseconds(),
+	}
 	if s := window.Seconds(); s > 0 {
 		v.DeliveredRPS = round(float64(begun)/s, 2)
 		v.CompletedRPS = round(float64(c.total.answered)/s, 2)
@@ -161,7 +161,7 @@ func (r *run) verdict(c *collector, window time.Duration, res *Result) Verdict {
 		lagP99:     time.Duration(v.LagP99US) * time.Microsecond,
 		serviceP99: time.Duration(res.Latency[len(res.Latency)-1].Service.P99US) * time.Microsecond,
 		cpu:        v.GeneratorCPU, held: r.held.Load(), maxInFlight: r.cfg.MaxInFlight, overflow: r.cfg.Overflow,
-		limit: r.cfg.peer.maxInFlight(r.cfg.Sessions, r.cfg.Streams), starved: r.starved.Load(),
+		limit: r.cfg.peer.maxInFlight(r.cfg.Sessions, r.cfg.Streams), starved: r.starvedConnections(), stopped: c.cpu.pauses.total,
 	}
 	v.Reasons = e.reasons()
 	v.Valid = len(v.Reasons) == 0

@@ -229,14 +229,19 @@ func (c *collector) countFlights() {
 type cpuShare struct {
 	from, to         time.Time
 	usedFrom, usedTo time.Duration
+	pauses           gcPauses
 }
 
-func (s *cpuShare) begin() { s.from, s.usedFrom = time.Now(), cpuTime() }
+func (s *cpuShare) begin() {
+	s.from, s.usedFrom = time.Now(), cpuTime()
+	s.pauses.begin()
+}
 
 // end takes the second moment; later calls change nothing.
 func (s *cpuShare) end() {
 	if s.to.IsZero() {
 		s.to, s.usedTo = time.Now(), cpuTime()
+		s.pauses.end()
 	}
 }
 

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -48,6 +49,12 @@ type Config struct {
 
 	Protocol string      // one of Protocols; "" means the newest in Revisions
 	Header   wire.Header // added to every HTTP request
+	TLS      *tls.Config // of an https endpoint; nil trusts what this machine trusts
+	HTTP2    bool        // HTTP/2 and nothing else; slower, because it is not the lean client that speaks it
+
+	Answers     []Answer      // what the server may ask for; anything else gets the error "Method not found"
+	AnswerDelay time.Duration // how long an answer takes
+	Subscribe   []string      // URIs of resources that every session subscribes to; not in the stateless era
 
 	Rate        float64       // calls a second in the whole run (open loop); with Stages, where the first one begins
 	Stages      []Stage       // open loop whose rate changes; they make the Duration
@@ -166,7 +173,7 @@ func (c *Config) check() error {
 		return usage("give one target: a URL, or -- and the command of a stdio server")
 	}
 	if c.URL != "" {
-		if _, err := wire.ParseTarget(c.URL); err != nil {
+		if _, err := c.endpoint(); err != nil {
 			return usage("%v", err)
 		}
 	}
@@ -210,6 +217,9 @@ func (c *Config) check() error {
 		if _, err := parseThreshold(expr); err != nil {
 			return err
 		}
+	}
+	if err := c.checkAnswers(); err != nil {
+		return err
 	}
 	return c.checkProtocol()
 }

@@ -34,7 +34,10 @@ func (r *run) connectError(err error) error {
 	var we *wire.Error
 	var dns *net.DNSError
 	var old *legacyError
+	hint := tlsHint(target, err)
 	switch {
+	case hint != "":
+		text = hint
 	case errors.As(err, &old) && (status == nil || isRPCError(status.Body)):
 		text = fmt.Sprintf("%s: %v; --protocol auto uses what it does serve", target, old)
 	case status != nil:

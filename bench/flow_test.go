@@ -172,8 +172,8 @@ func TestFlowWaits(t *testing.T) {
 	const updated = "notifications/resources/updated"
 	f := &flowServer{service: 10 * time.Millisecond, answer: func(s *virtualSession, method, params string) string {
 		tell := func(uri string) {
-			frame := []byte(fmt.Sprintf(`{"jsonrpc":"2.0","method":"%s","params":{"uri":"%s"}}`, updated, uri))
-			s.heard.event(frame)
+			params := []byte(fmt.Sprintf(`{"uri":"%s"}`, uri))
+			s.heard.deliver(&codec.Message{Kind: codec.KindNotification, Method: []byte(updated), Params: params})
 		}
 		switch method {
 		case codec.MethodResourcesSubscribe:

@@ -21,6 +21,9 @@ type httpPeer struct {
 	opening []byte      // head of the initialize request
 	meta    []byte      // of every request of the stateless era
 	era     eraChoice
+	tally   *streamTally
+	answers *answerer
+	watch   []string // resources that every session subscribes to
 }
 
 var (
@@ -29,11 +32,14 @@ var (
 )
 
 func newHTTPPeer(c *Config) (*httpPeer, error) {
-	target, err := wire.ParseTarget(c.URL)
+	target, err := c.endpoint()
 	if err != nil {
 		return nil, usage("%v", err)
 	}
-	p := &httpPeer{target: target, own: c.Header.Clone(), params: initializeParams(c.session(), c.Version), meta: statelessMeta(c.Version)}
+	p := &httpPeer{
+		target: target, own: c.Header.Clone(), params: initializeParams(c.session(), c.Version, c.capabilities()), meta: statelessMeta(c.Version),
+		tally: newStreamTally(), answers: newAnswerer(c), watch: c.Subscribe,
+	}
 	p.era.ask(c.Protocol)
 	if p.own == nil {
 		p.own = wire.Header{}
@@ -47,10 +53,23 @@ func newHTTPPeer(c *Config) (*httpPeer, error) {
 	return p, nil
 }
 
+// endpoint is the target of the URL with the choices of its connections.
+func (c *Config) endpoint() (*wire.Target, error) {
+	target, err := wire.ParseTarget(c.URL)
+	if err != nil {
+		return nil, err
+	}
+	return target.With(wire.TargetOptions{TLS: c.TLS, HTTP2: c.HTTP2})
+}
+
 func (p *httpPeer) transport() string { return "http" }
 
+func (p *httpPeer) streams() *streamTally { return p.tally }
+
+func (p *httpPeer) asked() *answerer { return p.answers }
+
 func (p *httpPeer) caller(ids *atomic.Uint64) *caller {
-	c := &caller{ids: ids, conn: wire.NewConn(p.target)}
+	c := &caller{ids: ids, conn: wire.NewConn(p.target), track: track{tally: p.tally}}
 	c.conn.OnMessage = c.serverMessage
 	return c
 }
@@ -91,7 +110,10 @@ func (p *httpPeer) initialize(c *caller, deadline time.Time) (session, error) {
 		return nil, err
 	}
 	s.rest = own
-	return s, s.notify(c, "notifications/initialized", nil, deadline)
+	if err := s.notify(c, "notifications/initialized", nil, deadline); err != nil {
+		return nil, err
+	}
+	return s, subscribe(s, c, p.watch, deadline)
 }
 
 // httpSession is a session over Streamable HTTP. It is immutable but for what it has heard.
@@ -114,7 +136,7 @@ func (s *httpSession) query(method, _ string, params []byte, _ wire.Header) (*qu
 
 func (s *httpSession) request(c *caller, q *query, deadline time.Time) error {
 	c.build(q.method, q.params)
-	c.via = s
+	c.via, c.track = s, track{tally: c.track.tally, ids: c.track.ids[:0]}
 	c.req = wire.Request{Head: s.post, Body: c.frame, ID: c.id}
 	err := c.conn.Call(&c.req, deadline, &c.reply)
 	var we *wire.Error
@@ -164,12 +186,14 @@ func (c *caller) giveUp(s *httpSession) {
 	c.sideCall(s, codec.AppendCancelled(nil, c.id, "timeout"))
 }
 
-// serverMessage answers a request of the server that came on the reply stream of a call, and passes notifications on.
+// serverMessage counts what comes on the reply stream of a call before its response, answers what is a request, and passes
+// notifications on.
 func (c *caller) serverMessage(m *codec.Message) {
+	c.track.note(nil, m, time.Now())
 	switch {
 	case c.via == nil:
 	case m.Kind == codec.KindRequest:
-		c.sideCall(c.via, answerTo(nil, m))
+		c.via.peer.answers.post(c.via, m)
 	default:
 		c.via.heard.deliver(m)
 	}

@@ -52,17 +52,6 @@ func (n *notices) deliver(m *codec.Message) {
 	}
 }
 
-// event takes the data of an event of a GET stream.
-func (n *notices) event(data []byte) {
-	if n.listening.Load() == 0 {
-		return
-	}
-	var m codec.Message
-	if codec.Decode(data, &m) == nil {
-		n.deliver(&m)
-	}
-}
-
 // attach begins to listen, and detach ends it.
 func (n *notices) attach(l *listener) {
 	n.mu.Lock()

@@ -66,6 +66,7 @@ type caller struct {
 	frame []byte
 	req   wire.Request
 	via   *httpSession // whose call is under way
+	track track        // of the reply under way
 }
 
 // build makes the frame of a request under a new id.
@@ -83,20 +84,12 @@ func (c *caller) close() {
 	}
 }
 
-// answerTo appends the answer to a request of the server: an empty result for ping, and for everything else the error
-// that a client gives which has declared no capability.
-func answerTo(dst []byte, m *codec.Message) []byte {
-	if string(m.Method) == "ping" {
-		return codec.AppendResult(dst, m.ID, []byte("{}"))
-	}
-	return codec.AppendError(dst, m.ID, codec.ErrMethodNotFound)
-}
-
 // initializeParams are the params of initialize.
-func initializeParams(protocol, version string) []byte {
+func initializeParams(protocol, version string, capabilities []byte) []byte {
 	b := append([]byte(nil), `{"protocolVersion":`...)
 	b = codec.AppendString(b, protocol)
-	b = append(b, `,"capabilities":{},"clientInfo":{"name":"mcp-load","version":`...)
+	b = append(append(b, `,"capabilities":`...), capabilities...)
+	b = append(b, `,"clientInfo":{"name":"mcp-load","version":`...)
 	if version == "" {
 		version = "dev"
 	}

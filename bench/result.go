@@ -20,6 +20,10 @@ type Result struct {
 	Flows      []FlowCount `json:"flows,omitempty"` // of a scenario
 	Streams    Streams     `json:"streams"`
 	Server     *Server     `json:"server"`
+
+	// ServerRequests is null where the server has asked nothing.
+	ServerRequests *ServerRequests `json:"server_requests"`
+
 	LittlesLaw *LittlesLaw `json:"littles_law"`
 	Thresholds []Threshold `json:"thresholds"`
 	Intervals  []Interval  `json:"intervals"`
@@ -78,11 +82,12 @@ type Host struct {
 type Verdict struct {
 	Valid        bool     `json:"valid"`
 	Reasons      []string `json:"reasons"`
-	AskedRPS     float64  `json:"asked_rps"`     // 0 in a closed loop
-	DeliveredRPS float64  `json:"delivered_rps"` // calls begun in the measured window
-	CompletedRPS float64  `json:"completed_rps"` // calls answered in the measured window
-	LagP99US     int64    `json:"lag_p99_us"`    // how late the generator itself began calls
-	GeneratorCPU float64  `json:"generator_cpu"` // share of the cores that it could use, 0 to 1
+	AskedRPS     float64  `json:"asked_rps"`       // 0 in a closed loop
+	DeliveredRPS float64  `json:"delivered_rps"`   // calls begun in the measured window
+	CompletedRPS float64  `json:"completed_rps"`   // calls answered in the measured window
+	LagP99US     int64    `json:"lag_p99_us"`      // how late the generator itself began calls
+	GeneratorCPU float64  `json:"generator_cpu"`   // share of the cores that it could use, 0 to 1
+	GCPauseMaxUS int64    `json:"gc_pause_max_us"` // longest time for which its memory management stopped it
 }
 
 // Sessions counts the sessions of the run. With protocol 2026-07-28, which has none, they are clients of which the
@@ -154,23 +159,50 @@ type Dist struct {
 	HDR       string    `json:"hdr"` // base64 of the HdrHistogram V2 encoding
 }
 
-// Streams counts what came over GET streams.
+// Streams counts what the server sent of its own accord: on GET streams, on the stream of a reply before its response,
+// and from a process between answers. Events that have numbers are held to them: a notifications/message whose data is an
+// object with an integer "seq" that begins at 1 on each stream, and a notifications/resources/updated with an integer
+// "change" in its _meta. A number that never came is lost, and one that came again is duplicated; of events without a
+// number, those are duplicated whose event id the stream has had not long before.
 type Streams struct {
-	OpenPeak   int64 `json:"open_peak"`
+	OpenPeak   int64 `json:"open_peak"` // GET streams open at once
 	Events     int64 `json:"events"`
 	Lost       int64 `json:"lost"`
 	Duplicated int64 `json:"duplicated"`
-	Gap        *Dist `json:"gap"`
+	Gap        *Dist `json:"gap"` // between two events of one stream
+
+	Failed  int64 `json:"failed"`           // GET streams that could not be opened; a server that offers none is none
+	Broken  int64 `json:"broken"`           // GET streams that ended before the run did
+	Changes int64 `json:"changes"`          // changes of which the subscribers heard
+	Spread  *Dist `json:"spread,omitempty"` // of one change, between the first and the last subscriber to hear of it
+}
+
+// ServerRequests counts what the server asked of its client.
+type ServerRequests struct {
+	Sampling    int64 `json:"sampling"`
+	Elicitation int64 `json:"elicitation"`
+	Roots       int64 `json:"roots"`
+	Ping        int64 `json:"ping"`
+	Refused     int64 `json:"refused"` // what the client has not declared, or does not know
+	Failed      int64 `json:"failed"`  // of all: the answer did not get through
 }
 
 // Server is what the processes of the server used in the measured window.
 type Server struct {
-	PID           int     `json:"pid"`       // of the first
-	Processes     int     `json:"processes"` // more than one where each session has its own
-	CPUSeconds    float64 `json:"cpu_s"`
-	RSSStartBytes uint64  `json:"rss_start_bytes"`
-	RSSEndBytes   uint64  `json:"rss_end_bytes"`
-	RSSPeakBytes  uint64  `json:"rss_peak_bytes"`
+	PID           int        `json:"pid"`       // of the first
+	Processes     int        `json:"processes"` // more than one where each session has its own
+	CPUSeconds    float64    `json:"cpu_s"`
+	RSSStartBytes uint64     `json:"rss_start_bytes"`
+	RSSEndBytes   uint64     `json:"rss_end_bytes"`
+	RSSPeakBytes  uint64     `json:"rss_peak_bytes"`
+	RSSProcess    RSSProcess `json:"rss_process"`
+}
+
+// RSSProcess is the memory of single processes, as it was last seen.
+type RSSProcess struct {
+	MinBytes    uint64 `json:"min_bytes"`
+	MedianBytes uint64 `json:"median_bytes"`
+	MaxBytes    uint64 `json:"max_bytes"`
 }
 
 // LittlesLaw compares what is in flight with rate times time; with users it is the response-time law, X·(R+Z) and N. They

@@ -8,7 +8,7 @@ import (
 )
 
 // maxSampled bounds how many processes of a server are looked at every second.
-const maxSampled = 64
+const maxSampled = 256
 
 // serverUsage follows the processor time and memory of the server's processes. A nil one follows nothing.
 type serverUsage struct {
@@ -18,6 +18,7 @@ type serverUsage struct {
 	cpuNow   float64
 	cpuRow   float64  // when the last interval ended
 	rss      []uint64 // first, last and highest sum
+	each     []uint64 // of the processes in the last sample, ascending
 }
 
 // serverPIDs lists the processes of the server that are known.
@@ -54,7 +55,7 @@ func (u *serverUsage) sample() {
 	}
 	var cpu float64
 	var rss uint64
-	seen := 0
+	each := make([]uint64, 0, len(u.procs))
 	for _, p := range u.procs {
 		t, err := p.Times()
 		if err != nil {
@@ -64,13 +65,15 @@ func (u *serverUsage) sample() {
 		if err != nil {
 			continue
 		}
-		seen++
+		each = append(each, m.RSS)
 		cpu += t.User + t.System
 		rss += m.RSS
 	}
-	if seen == 0 {
+	if len(each) == 0 {
 		return
 	}
+	slices.Sort(each)
+	u.each = each
 	scale := float64(u.all) / float64(len(u.procs))
 	u.cpuNow = max(u.cpuNow, cpu*scale)
 	rss = uint64(float64(rss) * scale)
@@ -99,5 +102,6 @@ func (u *serverUsage) result() *Server {
 	return &Server{
 		PID: int(u.procs[0].Pid), Processes: u.all, CPUSeconds: round(u.cpuNow-u.cpuBegin, 3),
 		RSSStartBytes: rss[0], RSSEndBytes: rss[1], RSSPeakBytes: rss[2],
+		RSSProcess: RSSProcess{u.each[0], u.each[len(u.each)/2], u.each[len(u.each)-1]},
 	}
 }

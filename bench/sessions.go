@@ -34,6 +34,7 @@ type sessionSet struct {
 	streams *streamSet // nil without GET streams
 
 	opened, failed, lost, closed atomic.Int64
+	starved                      atomic.Int64 // of failed: this machine had no descriptor or port left
 	reopening                    sync.WaitGroup
 
 	mu       sync.Mutex
@@ -86,6 +87,9 @@ func (s *sessionSet) openOne(at *place, c *caller) error {
 	s.mu.Lock()
 	if err != nil {
 		s.failed.Add(1)
+		if exhausted(err) {
+			s.starved.Add(1)
+		}
 		if s.firstErr == nil {
 			s.firstErr = err
 		}

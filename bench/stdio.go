@@ -15,10 +15,17 @@ type stdioPeer struct {
 	params []byte // of initialize
 	meta   []byte // of every request of the stateless era
 	era    eraChoice
+
+	tally   *streamTally
+	answers *answerer
+	watch   []string // resources that every session subscribes to
 }
 
 func newStdioPeer(c *Config) *stdioPeer {
-	p := &stdioPeer{argv: c.Command, params: initializeParams(c.session(), c.Version), meta: statelessMeta(c.Version)}
+	p := &stdioPeer{
+		argv: c.Command, params: initializeParams(c.session(), c.Version, c.capabilities()), meta: statelessMeta(c.Version),
+		tally: newStreamTally(), answers: newAnswerer(c), watch: c.Subscribe,
+	}
 	p.era.ask(c.Protocol)
 	return p
 }
@@ -32,7 +39,7 @@ func (p *stdioPeer) maxInFlight(int, bool) int { return 100_000 } // frames in a
 func (p *stdioPeer) open(c *caller, deadline time.Time) (session, error) {
 	s := &stdioSession{}
 	var err error
-	if s.proc, err = wire.Start(p.argv, &wire.ProcessOptions{OnMessage: s.message}); err != nil {
+	if s.proc, err = p.spawn(s); err != nil {
 		return nil, err
 	}
 	ended := false
@@ -46,11 +53,14 @@ func (p *stdioPeer) open(c *caller, deadline time.Time) (session, error) {
 		func() (session, error) {
 			if ended { // some servers end at the first thing that is not initialize
 				_ = s.proc.Close() // it has ended: nothing to report
-				if s.proc, err = wire.Start(p.argv, &wire.ProcessOptions{OnMessage: s.message}); err != nil {
+				if s.proc, err = p.spawn(s); err != nil {
 					return nil, err
 				}
 			}
-			return s, s.shakeHands(c, p.params, deadline)
+			if err := s.shakeHands(c, p.params, deadline); err != nil {
+				return nil, err
+			}
+			return s, subscribe(s, c, p.watch, deadline)
 		})
 	if err != nil {
 		if s.proc != nil {
@@ -154,11 +164,23 @@ func (s *stdioSession) abort() { s.proc.Abort() }
 
 func (s *stdioSession) reap() { _ = s.proc.Close() } // it has ended: nothing to report
 
-// message answers a request of the process, and passes notifications on.
-func (s *stdioSession) message(p *wire.Process, m *codec.Message) {
-	if m.Kind == codec.KindRequest { // which the stateless era does not have
-		_ = p.Send(answerTo(nil, m)) // the call in flight will tell when the process is gone
-		return
-	}
-	s.heard.deliver(m)
+// spawn starts the process of a session. What it says of its own accord is counted and passed on, and what it asks is
+// answered.
+func (p *stdioPeer) spawn(s *stdioSession) (*wire.Process, error) {
+	t := track{tally: p.tally}
+	return wire.Start(p.argv, &wire.ProcessOptions{OnMessage: func(proc *wire.Process, m *codec.Message) {
+		if m.Kind != codec.KindNotification && m.Kind != codec.KindRequest {
+			return
+		}
+		t.note(nil, m, time.Now())
+		if m.Kind == codec.KindRequest { // which the stateless era does not have
+			p.answers.send(proc, m)
+			return
+		}
+		s.heard.deliver(m)
+	}})
 }
+
+func (p *stdioPeer) streams() *streamTally { return p.tally }
+
+func (p *stdioPeer) asked() *answerer { return p.answers }

@@ -1,10 +1,13 @@
 package bench
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	"github.com/mcpengine/mcpengine/codec"
 	"github.com/mcpengine/mcpengine/transport/client/wire"
 )
 
@@ -13,11 +16,14 @@ const streamOpening = 10 * time.Second
 
 // streamSet is the GET streams of a run's sessions.
 type streamSet struct {
-	current, peak, events atomic.Int64
+	current, peak   atomic.Int64
+	failed, starved atomic.Int64 // could not be opened; of these because this machine had no descriptor or port left
+	broken          atomic.Int64 // ended by the server, or by the network, during the run
 
 	readers sync.WaitGroup
 	mu      sync.Mutex
 	conns   []*wire.Conn // guarded by mu
+	closing bool         // guarded by mu
 }
 
 // open begins the stream of a session and reads it until it ends. A server that offers none is left alone.
@@ -34,33 +40,86 @@ func (s *streamSet) open(sess session) {
 	s.mu.Lock()
 	s.conns = append(s.conns, conn)
 	s.mu.Unlock()
-	s.readers.Go(func() {
-		opened := false
-		_ = conn.Stream(head, time.Now().Add(streamOpening), func() { // its end is no failure of a call
-			opened = true
-			raise(&s.peak, s.current.Add(1))
-		}, func(ev *wire.Event) {
-			if len(ev.Data) > 0 {
-				s.events.Add(1)
-				h.heard.event(ev.Data)
-			}
-		})
-		if opened {
-			s.current.Add(-1)
+	s.readers.Go(func() { s.read(conn, head, h) })
+}
+
+// read reads one stream to its end.
+func (s *streamSet) read(conn *wire.Conn, head []byte, h *httpSession) {
+	t := track{tally: h.peer.tally}
+	opened := false
+	err := conn.Stream(head, time.Now().Add(streamOpening), func() {
+		opened = true
+		raise(&s.peak, s.current.Add(1))
+	}, func(ev *wire.Event) { h.event(&t, ev) })
+	if opened {
+		s.current.Add(-1)
+	}
+	s.mu.Lock()
+	closing := s.closing
+	s.mu.Unlock()
+	var status *wire.StatusError
+	switch {
+	case closing, errors.As(err, &status) && status.Status == wire.StatusMethodNotAllowed: // a server that offers none
+	case opened:
+		s.broken.Add(1)
+	default:
+		s.failed.Add(1)
+		if exhausted(err) {
+			s.starved.Add(1)
 		}
-	})
+	}
+}
+
+var streamMessages = sync.Pool{New: func() any { return new(codec.Message) }}
+
+// event counts an event of a GET stream, answers it where it is a request, and passes it on where it is none.
+func (h *httpSession) event(t *track, ev *wire.Event) {
+	if len(ev.Data) == 0 {
+		return // it only sets the id from which a client may resume
+	}
+	now := time.Now()
+	m := streamMessages.Get().(*codec.Message)
+	defer streamMessages.Put(m)
+	if codec.Decode(ev.Data, m) != nil {
+		t.note(ev.ID, nil, now)
+		return
+	}
+	t.note(ev.ID, m, now)
+	if m.Kind == codec.KindRequest {
+		h.peer.answers.post(h, m)
+	} else {
+		h.heard.deliver(m)
+	}
+	m.Reset()
 }
 
 // closeAll ends all streams and waits for their readers.
 func (s *streamSet) closeAll() {
 	s.mu.Lock()
 	conns := s.conns
-	s.conns = nil
+	s.conns, s.closing = nil, true
 	s.mu.Unlock()
 	for _, c := range conns {
 		c.Abort()
 	}
 	s.readers.Wait()
+}
+
+// exhausted reports whether err means that this machine has run out of descriptors or ports.
+func exhausted(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EADDRNOTAVAIL)
+}
+
+// streamCounts describes what came over the streams of a run.
+func (r *run) streamCounts() Streams {
+	var out Streams
+	if p, ok := r.cfg.peer.(interface{ streams() *streamTally }); ok {
+		out = p.streams().result()
+	}
+	if s := r.set.streams; s != nil {
+		out.OpenPeak, out.Failed, out.Broken = s.peak.Load(), s.failed.Load(), s.broken.Load()
+	}
+	return out
 }
 
 // raise sets peak to n where n is larger.

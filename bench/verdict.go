@@ -9,6 +9,8 @@ const (
 	deliveredLeast = 0.99                  // of what was asked
 	lagMost        = 10 * time.Millisecond // at p99, where the calls themselves do not take much longer
 	lagShare       = 0.1                   // of the p99 of the service time
+	stoppedMost    = 0.05                  // of the measured time, by the garbage collector
+	stoppedNeeds   = 5 * time.Second       // of measured time, below which one pause on a busy machine is too much of it
 	cpuMost        = 0.9                   // of the cores that the generator can use
 	cpuIdle        = 0.5                   // below it the generator's own work is not what made it late
 	cpuNeeds       = time.Second           // of measured time, below which the start is all that one sees
@@ -30,6 +32,7 @@ type evidence struct {
 	limit       int     // that this machine has set
 	overflow    Overflow
 	starved     int64
+	stopped     time.Duration // by the garbage collector, in all
 }
 
 // reasons lists why a result cannot be trusted; none means that it is valid. A server that is slow or fails is a finding
@@ -52,6 +55,10 @@ func (e *evidence) reasons() []string {
 	if e.cpu > cpuMost && !e.inProcess && e.window >= cpuNeeds {
 		out = append(out, fmt.Sprintf("the generator used %.0f %% of the CPU that it can have, so it was the limit itself", 100*e.cpu))
 	}
+	if share := float64(e.stopped) / float64(e.window); e.stopped > 0 && share > stoppedMost && !e.inProcess && e.window >= stoppedNeeds {
+		out = append(out, fmt.Sprintf("the generator's memory management stopped it for %.1f %% of the time, at most %.0f %% is tolerated: give it more CPU, or fewer sessions",
+			100*share, 100*stoppedMost))
+	}
 	if e.starved > 0 {
 		out = append(out, fmt.Sprintf("this machine refused %s connections (descriptors or ports used up): raise ulimit -n, or cap with --max-in-flight", thousands(e.starved)))
 	}
@@ -64,6 +71,16 @@ func (e *evidence) advice() string {
 		return fmt.Sprintf("it used only %.0f %% of the CPU, so other work on this machine held it up", 100*e.cpu)
 	}
 	return "lower the rate, or give it more CPU"
+}
+
+// starvedConnections counts the connections for which this machine had no descriptor or port left: of calls, of sessions
+// that were to be opened, and of GET streams.
+func (r *run) starvedConnections() int64 {
+	n := r.starved.Load() + r.set.starved.Load()
+	if s := r.set.streams; s != nil {
+		n += s.starved.Load()
+	}
+	return n
 }
 
 // blame says what kept calls from being begun.

@@ -1,10 +1,8 @@
 package bench
 
 import (
-	"errors"
 	"math/rand/v2"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -125,7 +123,7 @@ func (w *worker) trouble(o outcome, err error, at *place, sess session, step *ve
 		}
 		return describe(err, &w.c.reply)
 	})
-	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EADDRNOTAVAIL) {
+	if exhausted(err) {
 		r.starved.Add(1)
 	}
 	if sess != nil && sess.lost(err) {

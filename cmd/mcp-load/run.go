@@ -33,6 +33,7 @@ type runFlags struct {
 	headers       []string
 	outputs       []string
 	live          string
+	client        clientFlags
 }
 
 const runExample = `  mcp-load run http://127.0.0.1:8080/mcp                      closed loop, 10 in flight, 10 s
@@ -92,6 +93,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	p.StringArrayVarP(&f.headers, "header", "H", nil, "HTTP header 'Name: value' (repeatable)")
 	p.StringArrayVar(&f.protocols, "protocol", nil, "what to speak: "+strings.Join(bench.Protocols, ", ")+
 		"; default "+bench.Revisions[0]+" (repeatable: one run after another)")
+	f.client.register(cmd)
 	p.BoolVar(&f.cfg.Streams, "streams", false, "open the GET stream of every session")
 	p.Uint64Var(&f.cfg.Seed, "seed", 0, "of everything random; default picks one and prints it")
 	p.StringArrayVar(&f.cfg.Thresholds, "threshold", nil, "condition such as 'p(99)<200ms' or 'errors<0.1%' (repeatable); crossed: exit 99")
@@ -138,6 +140,9 @@ func (f *runFlags) finish(cmd *cobra.Command) ([]output, error) {
 		if cmd.Flags().Changed(name) && n < 1 {
 			return nil, usageError("--%s must be at least 1", name)
 		}
+	}
+	if err := f.client.apply(c); err != nil {
+		return nil, err
 	}
 	if err := f.protocol(); err != nil {
 		return nil, err

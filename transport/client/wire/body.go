@@ -232,6 +232,10 @@ func (c *Conn) seeOut(deadline time.Time) {
 	if c.left.done {
 		return
 	}
+	if c.target.shared != nil {
+		c.seeOutShared()
+		return
+	}
 	armed := false
 	for !c.left.done {
 		if c.r == c.w && !armed {

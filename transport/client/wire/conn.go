@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"strconv"
 	"sync"
@@ -33,8 +34,9 @@ type Conn struct {
 	// is borrowed. Nil ignores them.
 	OnMessage func(*codec.Message)
 
-	nc       net.Conn // written under mu by the owner, read under mu by Abort
-	answered bool     // a reply was read on nc, so that the peer may have closed it as idle
+	nc       net.Conn  // written under mu by the owner, read under mu by Abort
+	src      io.Reader // what replies are read from: nc, or the body of an HTTP/2 reply
+	answered bool      // a reply was read on nc, so that the peer may have closed it as idle
 	lastUse  time.Time
 
 	out  []byte // request under construction
@@ -47,7 +49,7 @@ type Conn struct {
 	sse  sseParser
 
 	mu      sync.Mutex
-	cancel  context.CancelFunc // ends a dial in progress
+	cancel  context.CancelFunc // ends a dial, or an HTTP/2 request, in progress
 	aborted atomic.Bool
 }
 
@@ -86,6 +88,9 @@ func (c *Conn) Call(req *Request, deadline time.Time, rep *Reply) error {
 	rep.Status, rep.SessionID, rep.Retried = 0, nil, false
 	rep.Sent, rep.FirstByte, rep.Done = time.Time{}, time.Time{}, time.Time{}
 	rep.Message.Reset()
+	if c.target.shared != nil {
+		return c.callShared(req, deadline, rep)
+	}
 	c.build(req)
 	c.probeIdle()
 	for {
@@ -171,7 +176,7 @@ func (c *Conn) dial(deadline time.Time) error {
 		}
 		return ioError("dial", err, c.aborted.Load())
 	}
-	c.nc, c.answered, c.r, c.w = nc, false, 0, 0
+	c.nc, c.src, c.answered, c.r, c.w = nc, nc, false, 0, 0
 	return nil
 }
 
@@ -187,23 +192,26 @@ func (c *Conn) exchange(req *Request, deadline time.Time, rep *Reply) error {
 		return err
 	}
 	c.answered = true
-	rep.Status = c.head.status
-	if c.head.status < 200 || c.head.status > 299 {
-		return c.readStatus(rep)
-	}
-	var err error
-	switch {
-	case req.ID == nil:
-		err = c.skipBody(rep)
-	case c.head.sse:
-		err = c.readEvents(req.ID, deadline, rep)
-	default:
-		err = c.readJSON(req.ID, rep)
-	}
+	err := c.readBody(req, deadline, rep)
 	if err == nil && !c.keepAlive() {
 		c.Close()
 	}
 	return err
+}
+
+// readBody reads the reply whose head is there.
+func (c *Conn) readBody(req *Request, deadline time.Time, rep *Reply) error {
+	rep.Status = c.head.status
+	if c.head.status < 200 || c.head.status > 299 {
+		return c.readStatus(rep)
+	}
+	switch {
+	case req.ID == nil:
+		return c.skipBody(rep)
+	case c.head.sse:
+		return c.readEvents(req.ID, deadline, rep)
+	}
+	return c.readJSON(req.ID, rep)
 }
 
 // keepAlive reports whether the connection can carry another request.
@@ -221,10 +229,18 @@ func (c *Conn) Close() {
 	c.mu.Lock()
 	nc := c.nc
 	c.nc = nil
+	if c.target.shared != nil && c.cancel != nil {
+		c.cancel() // what is left of the reply
+		c.cancel = nil
+	}
 	c.mu.Unlock()
 	if nc != nil {
 		_ = nc.Close() // nothing is lost: every reply that mattered has been read
 	}
+	if body, ok := c.src.(io.Closer); ok && nc == nil {
+		_ = body.Close() // of an HTTP/2 reply
+	}
+	c.src = nil
 	c.r, c.w, c.answered = 0, 0, false
 }
 

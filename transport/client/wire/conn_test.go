@@ -378,6 +378,7 @@ func TestCallDoesNotAllocate(t *testing.T) {
 	} {
 		c := NewConn(target)
 		c.nc = &pipeConn{reply: []byte(reply)}
+		c.src = c.nc
 		req := post(t, target)
 		var rep Reply
 		call := func() {

@@ -7,6 +7,9 @@
 // sent, when the first byte of the reply was there, and when the response message was complete, which for an SSE reply
 // is the event that carries the response and not the end of the headers.
 //
+// TLS is the standard library's. HTTP/2 is an option of a Target and takes net/http's client, which is slower and whose
+// cost is in what it measures; the instants and errors of a call are the same.
+//
 // A Conn serves one call at a time and belongs to one goroutine; a Process carries any number of calls at once.
 // Nothing here knows what a method means, and nothing grows without a bound.
 package wire

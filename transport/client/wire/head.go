@@ -33,7 +33,7 @@ func (c *Conn) fill() error {
 			c.in = grown
 		}
 	}
-	n, err := c.nc.Read(c.in[c.w:])
+	n, err := c.src.Read(c.in[c.w:])
 	c.w += n
 	if n > 0 {
 		return nil

@@ -19,9 +19,41 @@ type Target struct {
 	// TLS is the configuration of connections to an https endpoint; nil for http.
 	TLS *tls.Config
 
-	addr string // host:port to dial
-	host string // value of the Host header
-	path string // request target, query included
+	addr   string        // host:port to dial
+	host   string        // value of the Host header
+	path   string        // request target, query included
+	shared *sharedClient // of HTTP/2, which all connections of the target use; nil for HTTP/1.1
+}
+
+// TargetOptions are the choices of Target.With.
+type TargetOptions struct {
+	// TLS replaces the configuration of connections to an https endpoint, its ServerName and NextProtos excepted where
+	// they are empty. It is copied.
+	TLS *tls.Config
+	// HTTP2 speaks HTTP/2 and nothing else: by ALPN to https, with prior knowledge to http.
+	HTTP2 bool
+}
+
+// With gives the same endpoint with other choices. The error says that they do not fit the URL.
+func (t *Target) With(o TargetOptions) (*Target, error) {
+	out := *t
+	if o.TLS != nil {
+		if t.TLS == nil {
+			return nil, fmt.Errorf("%q is not an https:// URL, so there is no certificate to check or to show", t.URL)
+		}
+		out.TLS = o.TLS.Clone()
+		if out.TLS.ServerName == "" {
+			out.TLS.ServerName = t.TLS.ServerName
+		}
+		if out.TLS.NextProtos == nil {
+			out.TLS.NextProtos = t.TLS.NextProtos
+		}
+		out.TLS.MinVersion = max(out.TLS.MinVersion, t.TLS.MinVersion)
+	}
+	if o.HTTP2 {
+		out.shared = newSharedClient(&out)
+	}
+	return &out, nil
 }
 
 // ParseTarget checks an endpoint URL. Only http and https are accepted; a missing path becomes "/". The error says
