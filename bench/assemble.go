@@ -22,16 +22,24 @@ func (r *run) result(c *collector, started time.Time) *Result {
 		res.Streams = Streams{OpenPeak: s.peak.Load(), Events: s.events.Load()}
 	}
 	res.Verdict = r.verdict(c, window, res)
-	observed := float64(r.cfg.Concurrency)
-	if r.cfg.Rate > 0 && c.flightN > 0 {
-		observed = c.flightSum / c.flightN
-	}
-	res.LittlesLaw = littlesLaw(c.total.ended, c.total.busy, window, observed)
+	res.LittlesLaw = r.flights(c, window).law()
 	res.Thresholds = evaluate(r.cfg.Thresholds, res)
 	r.mu.Lock()
 	res.Ended = r.ended
 	r.mu.Unlock()
 	return res
+}
+
+// flights gives what Little's law is checked with.
+func (r *run) flights(c *collector, window time.Duration) *flights {
+	f := &flights{window: window, ended: c.total.ended, busy: c.total.busy, think: c.total.think}
+	switch {
+	case !r.cfg.open():
+		f.population = max(r.cfg.Users, r.cfg.Concurrency)
+	case c.flightN > 0:
+		f.observed, f.samples = c.flightSum/c.flightN, c.flightN
+	}
+	return f
 }
 
 func (r *run) conditions(window time.Duration) Conditions {
@@ -43,9 +51,16 @@ func (r *run) conditions(window time.Duration) Conditions {
 		Host:   Host{CPUs: runtime.GOMAXPROCS(0), OS: runtime.GOOS, Go: runtime.Version()},
 		Server: agreed.server, TimeoutS: r.cfg.Timeout.Seconds(), InProcess: r.cfg.InProcess,
 	}
-	if r.cfg.Rate > 0 {
-		c.Loop, c.RateRPS, c.Arrivals = "open", r.cfg.Rate, string(r.cfg.Arrivals)
+	switch {
+	case r.cfg.open():
+		c.Loop, c.RateRPS, c.Arrivals = "open", r.cfg.peakRate(), string(r.cfg.Arrivals)
 		c.MaxInFlight, c.Overflow = r.cfg.MaxInFlight, string(r.cfg.Overflow)
+	case r.cfg.Users > 0:
+		c.Users, c.ThinkTime = r.cfg.Users, r.cfg.ThinkTime.String()
+	}
+	for _, s := range r.cfg.Stages {
+		c.Stages = append(c.Stages, StageCondition{s.Duration.Seconds(), s.Rate})
+		c.StartRPS = r.cfg.Rate
 	}
 	for _, t := range r.tools {
 		c.Tools = append(c.Tools, t.name)
@@ -81,7 +96,7 @@ func (r *run) requestCounts(c *collector) Requests {
 	return q
 }
 
-// latencies gives a row for each tool that had a success, and the row of all.
+// latencies gives a row for each series that had a success, and the row of all.
 func (r *run) latencies(c *collector) []Latency {
 	out := []Latency{}
 	row := func(method, tool string, t triple, response, service []int) {
@@ -91,10 +106,10 @@ func (r *run) latencies(c *collector) []Latency {
 		})
 	}
 	var response, service []int
-	for i, t := range c.total.tools {
+	for i, t := range c.total.series {
 		response, service = append(response, 2*i), append(service, 2*i+1)
-		if t.response.TotalCount() > 0 {
-			row("tools/call", r.tools[i].name, t, []int{2 * i}, []int{2*i + 1})
+		if t.response != nil {
+			row(r.series[i].method, r.series[i].tool, t, []int{2 * i}, []int{2*i + 1})
 		}
 	}
 	row("*", "", c.total.all(), response, service)
@@ -103,16 +118,17 @@ func (r *run) latencies(c *collector) []Latency {
 
 func (r *run) verdict(c *collector, window time.Duration, res *Result) Verdict {
 	begun := r.measured.Load()
-	v := Verdict{AskedRPS: r.cfg.Rate, GeneratorCPU: c.cpu.share()}
+	v := Verdict{AskedRPS: round(r.cfg.askedRate(window), 2), GeneratorCPU: c.cpu.share()}
 	if s := window.Seconds(); s > 0 {
 		v.DeliveredRPS = round(float64(begun)/s, 2)
 		v.CompletedRPS = round(float64(c.total.answered)/s, 2)
 	}
-	if r.cfg.Rate > 0 {
+	paced := r.cfg.open() || r.cfg.Users > 0
+	if paced {
 		v.LagP99US = quantileOf(c.total.lag, 99)
 	}
 	e := evidence{
-		open: r.cfg.Rate > 0, inProcess: r.cfg.InProcess, scheduled: begun + r.dropped.Load(), begun: begun, window: window,
+		open: r.cfg.open(), paced: paced, inProcess: r.cfg.InProcess, scheduled: begun + r.dropped.Load(), begun: begun, window: window,
 		lagP99:     time.Duration(v.LagP99US) * time.Microsecond,
 		serviceP99: time.Duration(res.Latency[len(res.Latency)-1].Service.P99US) * time.Microsecond,
 		cpu:        v.GeneratorCPU, held: r.held.Load(), maxInFlight: r.cfg.MaxInFlight, overflow: r.cfg.Overflow,

@@ -37,7 +37,7 @@ type Conditions struct {
 	Transport   string  `json:"transport"` // "http" or "stdio"
 	Protocol    string  `json:"protocol"`  // as negotiated
 	Loop        string  `json:"loop"`      // "open" or "closed"
-	RateRPS     float64 `json:"rate_rps"`  // 0 in a closed loop
+	RateRPS     float64 `json:"rate_rps"`  // 0 in a closed loop; with stages the highest
 	Arrivals    string  `json:"arrivals"`  // empty in a closed loop
 	Concurrency int     `json:"concurrency"`
 	Sessions    int     `json:"sessions"`
@@ -46,12 +46,23 @@ type Conditions struct {
 	Seed        uint64  `json:"seed"`
 	Host        Host    `json:"host"`
 
+	Stages    []StageCondition `json:"stages,omitempty"`
+	StartRPS  float64          `json:"start_rps,omitempty"`  // at the begin of the first stage
+	Users     int              `json:"users,omitempty"`      // virtual users, in a closed loop with think time
+	ThinkTime string           `json:"think_time,omitempty"` // of users: 2s, or exp:2s for exponential times
+
 	Server      string   `json:"server"` // name and version that the server gave
 	Tools       []string `json:"tools"`
 	TimeoutS    float64  `json:"timeout_s"`
 	MaxInFlight int      `json:"max_in_flight"` // 0 means no cap was asked for
 	Overflow    string   `json:"overflow"`
 	InProcess   bool     `json:"in_process"` // generator and server were one process
+}
+
+// StageCondition is a stage of the run: the rate that it leads to in a straight line, and how long that takes.
+type StageCondition struct {
+	DurationS float64 `json:"duration_s"`
+	RateRPS   float64 `json:"rate_rps"`
 }
 
 // Host is the machine that the generator ran on.
@@ -102,10 +113,11 @@ type Requests struct {
 	Outcomes map[string]*Dist  `json:"outcomes"` // response time of each outcome that is not a success
 }
 
-// Latency is the distribution of the successful calls of one tool; the row of method "*" covers all.
+// Latency is the distribution of the successful calls of one method, and with tools/call of one tool; the row of method
+// "*" covers all.
 type Latency struct {
 	Method   string `json:"method"`
-	Tool     string `json:"tool"`
+	Tool     string `json:"tool"`     // empty but for tools/call
 	Response *Dist  `json:"response"` // from the intended start
 	Service  *Dist  `json:"service"`  // from the sending
 	TTFB     *Dist  `json:"ttfb"`     // from the sending to the first byte of the reply
@@ -145,12 +157,13 @@ type Server struct {
 	RSSPeakBytes  uint64  `json:"rss_peak_bytes"`
 }
 
-// LittlesLaw compares the calls in flight with rate times service time. They differ where the run was not in a steady
-// state, or where the measurement is wrong.
+// LittlesLaw compares what is in flight with rate times time; with users it is the response-time law, X·(R+Z) and N. They
+// differ where the run was not in a steady state, or where the measurement is wrong.
 type LittlesLaw struct {
 	Predicted float64 `json:"predicted"`
 	Observed  float64 `json:"observed"`
 	OK        bool    `json:"ok"`
+	Warning   string  `json:"warning,omitempty"` // set where it does not hold
 }
 
 // Threshold is a condition that the user has set, such as p(99)<200ms, errors<0.1% or

@@ -22,6 +22,7 @@ type run struct {
 	set    *sessionSet
 	rec    *recorder
 	tools  []tool
+	series []series
 	picker *picker
 
 	stop   context.Context // no call is begun after it has ended
@@ -31,12 +32,13 @@ type run struct {
 	from   time.Time    // begin of the measured window: origin and the warm-up
 	until  atomic.Int64 // end of the measured window in Unix nanoseconds; MaxInt64 while nobody knows
 
-	claimed  atomic.Int64 // closed loop with a number of calls: those taken so far
-	measured atomic.Int64 // calls begun in the measured window
-	warm     atomic.Int64 // calls begun before it
-	dropped  atomic.Int64 // measured starts that were due and not begun
-	starved  atomic.Int64 // connections that this machine refused: descriptors or ports
-	held     atomic.Int64 // calls that the cap on calls in flight has held back
+	turn     atomic.Uint64 // rows of arguments used so far
+	claimed  atomic.Int64  // closed loop with a number of calls: those taken so far
+	measured atomic.Int64  // calls begun in the measured window
+	warm     atomic.Int64  // calls begun before it
+	dropped  atomic.Int64  // measured starts that were due and not begun
+	starved  atomic.Int64  // connections that this machine refused: descriptors or ports
+	held     atomic.Int64  // calls that the cap on calls in flight has held back
 
 	mu    sync.Mutex
 	ended string // guarded by mu: why the run ended before its time
@@ -122,7 +124,7 @@ func (r *run) prepare() error {
 	if err := r.set.openOne(r.set.places[0], c); err != nil {
 		return r.connectError(err)
 	}
-	_, sess := r.set.pick(0)
+	_, sess := r.set.pick(0, true)
 	listed, err := listTools(sess, c, r.cfg.Timeout)
 	if err != nil {
 		return r.connectError(err)
@@ -134,16 +136,16 @@ func (r *run) prepare() error {
 		return err
 	}
 	for i := range r.tools {
-		t := &r.tools[i]
-		if t.query, err = sess.query(codec.MethodToolsCall, t.name, t.params, t.mirrors); err != nil {
+		if err := r.tools[i].prepare(sess); err != nil {
 			return err
 		}
+		r.series = append(r.series, series{codec.MethodToolsCall, r.tools[i].name})
 	}
 	if r.cfg.Streams && sess.info().protocol == Stateless {
 		r.cfg.OnWarning("protocol " + Stateless + " has no GET streams, so none is opened")
 	}
 	r.picker = newPicker(r.tools)
-	r.rec = newRecorder(len(r.tools))
+	r.rec = newRecorder(len(r.series))
 	r.during(PhaseOpening, func() { r.set.openAll(r.stop) })
 	if n := r.set.failed.Load(); n > 0 {
 		r.cfg.OnWarning(plural(n, "session") + " could not be opened: " + r.set.failure().Error())
@@ -185,9 +187,12 @@ func (r *run) measure() *collector {
 		r.until.Store(r.from.Add(r.cfg.Duration).UnixNano())
 	}
 	col.start()
-	if r.cfg.Rate > 0 {
+	switch {
+	case r.cfg.open():
 		r.openLoop()
-	} else {
+	case r.cfg.Users > 0:
+		r.userLoop()
+	default:
 		r.closedLoop()
 	}
 	col.finish()

@@ -68,6 +68,10 @@ func (s *summary) conditions(r *Result) {
 
 // load describes the loop.
 func (c *Conditions) load() string {
+	if c.Users > 0 {
+		think, _ := ParseThink(c.ThinkTime) // written by String
+		return fmt.Sprintf("closed loop, %s, %s", plural(int64(c.Users), "user"), think.describe())
+	}
 	if c.Loop == "closed" {
 		return fmt.Sprintf("closed loop, %d in flight", c.Concurrency)
 	}
@@ -75,7 +79,23 @@ func (c *Conditions) load() string {
 	if c.MaxInFlight > 0 {
 		limit = fmt.Sprintf(", at most %d in flight (%s)", c.MaxInFlight, c.Overflow)
 	}
+	if len(c.Stages) > 0 {
+		return fmt.Sprintf("open loop, %s, peak %s/s %s%s", c.stagesText(), rateText(c.RateRPS), c.Arrivals, limit)
+	}
 	return fmt.Sprintf("open loop, %s/s %s%s", rateText(c.RateRPS), c.Arrivals, limit)
+}
+
+// stagesText lists the first stages.
+func (c *Conditions) stagesText() string {
+	const most = 5
+	b := "from " + rateText(c.StartRPS) + "/s"
+	for i, s := range c.Stages {
+		if i == most {
+			return b + fmt.Sprintf(" and %d more stages", len(c.Stages)-most)
+		}
+		b += fmt.Sprintf(" to %s/s in %s", rateText(s.RateRPS), secondsText(s.DurationS))
+	}
+	return b
 }
 
 func (s *summary) verdict(r *Result) {
@@ -106,7 +126,11 @@ func (s *summary) verdict(r *Result) {
 		return
 	}
 	s.line("rate", "delivered %s/s, completed %s/s", rateText(v.DeliveredRPS), rateText(v.CompletedRPS))
-	s.line("generator", "CPU %.0f %%", 100*v.GeneratorCPU)
+	lag := ""
+	if r.Conditions.Users > 0 {
+		lag = "lag of due calls p99 " + microsText(float64(v.LagP99US)) + ", "
+	}
+	s.line("generator", "%sCPU %.0f %%", lag, 100*v.GeneratorCPU)
 }
 
 func (s *summary) sessions(r *Result) {
@@ -203,7 +227,7 @@ func rowName(l *Latency) string {
 	if l.Method == "*" {
 		return "all calls"
 	}
-	return l.Method + " " + clip([]byte(l.Tool))
+	return strings.TrimSpace(l.Method + " " + clip([]byte(l.Tool)))
 }
 
 func (s *summary) rest(r *Result) {
@@ -225,9 +249,13 @@ func (s *summary) rest(r *Result) {
 	if l := r.LittlesLaw; l != nil {
 		word := "agrees"
 		if !l.OK {
-			word = s.paint("33", "WARNING: the run was not in a steady state")
+			word = s.paint("33", "WARNING: the run was too short or not in a steady state, or its times are wrong")
 		}
-		s.line("Little's law", "%.2f in flight predicted, %.2f observed: %s", l.Predicted, l.Observed, word)
+		of := "in flight predicted"
+		if r.Conditions.Users > 0 {
+			of = "users predicted (X·(R+Z))"
+		}
+		s.line("Little's law", "%.2f %s, %.2f observed: %s", l.Predicted, of, l.Observed, word)
 	}
 	if len(r.Thresholds) == 0 {
 		s.line("thresholds", "none set")

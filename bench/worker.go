@@ -13,10 +13,12 @@ const deadPause = 50 * time.Millisecond
 
 // job is one call to make.
 type job struct {
-	due   time.Time // intended start; in a closed loop the moment at which the worker was free
-	ready time.Time // from when on only the generator can be to blame for a late start
-	index int       // chooses the session
-	tool  int
+	due   time.Time     // intended start; in a closed loop the moment at which the worker was free
+	ready time.Time     // from when on only the generator can be to blame for a late start
+	index int           // chooses the session
+	own   bool          // and no other session will do
+	what  int           // the tool to call
+	think time.Duration // mean of the think time before it
 }
 
 // worker makes one call at a time on its own connection.
@@ -42,14 +44,14 @@ func (w *worker) do(j job) bool {
 		r.warm.Add(1)
 	}
 	begin := time.Now()
-	at, sess := r.set.pick(j.index)
+	at, sess := r.set.pick(j.index, j.own)
 	var err error
 	if sess == nil {
 		err = errNoSession
 		rep.Sent, rep.FirstByte, rep.Done = time.Time{}, time.Time{}, time.Time{}
 	} else {
 		r.rec.inFlight.Add(1)
-		err = sess.request(w.c, r.tools[j.tool].query, begin.Add(r.cfg.Timeout))
+		err = sess.request(w.c, r.tools[j.what].next(&r.turn), begin.Add(r.cfg.Timeout))
 		r.rec.inFlight.Add(-1)
 	}
 	o, code := verdictOf(err, rep, w.c.id)
@@ -73,8 +75,11 @@ func (w *worker) record(j job, begin time.Time, o outcome, code int) {
 		sent = begin
 	}
 	s := sample{
-		tool: j.tool, outcome: o, code: code, lag: begin.Sub(j.ready), response: done.Sub(j.due), service: done.Sub(sent),
-		busy: time.Since(begin), inTime: done.UnixNano() <= w.run.until.Load(),
+		series: j.what, outcome: o, code: code, lag: begin.Sub(j.ready), response: done.Sub(j.due), service: done.Sub(sent),
+		busy: time.Since(begin), think: j.think, inTime: done.UnixNano() <= w.run.until.Load(),
+	}
+	if j.own {
+		s.busy = s.response // what a user does not think, he waits
 	}
 	if !rep.FirstByte.IsZero() {
 		s.ttfb = rep.FirstByte.Sub(sent)
@@ -117,7 +122,7 @@ func (r *run) closedWorker(n int) {
 		if r.cfg.Requests > 0 && !now.Before(r.from) && !r.claim() {
 			return
 		}
-		if !w.do(job{due: now, ready: now, index: index, tool: r.picker.pick(rng.IntN)}) {
+		if !w.do(job{due: now, ready: now, index: index, what: r.picker.pick(rng.IntN)}) {
 			r.rest(deadPause)
 		}
 	}
