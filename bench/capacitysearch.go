@@ -17,8 +17,16 @@ const (
 // String gives the word for a step of this effort.
 func (e effort) String() string { return [...]string{"explore", "search", "confirm"}[e] }
 
-// resolution is how far, relative to its value, the answer may lie below the lowest level that failed.
-const resolution = 0.01
+const (
+	// resolution is how far, relative to its value, the answer may lie below the lowest level that failed.
+	resolution = 0.01
+	// nearby is how close, relative to the best good level, a bad one must be to need a second trial however clear it is.
+	nearby = 1.1
+	// likely is the share of what came through a backlog that a short trial may claim to hold.
+	likely = 0.96
+	// mostDoubts bounds how often an end of the search is looked at again.
+	mostDoubts = 8
+)
 
 // trial is what came out when a level was held.
 type trial struct {
@@ -28,6 +36,7 @@ type trial struct {
 	clear     bool    // so far from the objectives that a repeat would not change it
 	generator bool    // it failed because of the generator
 	saturated float64 // calls a second that came through while the backlog grew; 0 where it did not
+	votes     int     // trials that agreed on it
 }
 
 // search looks for the highest level at which a trial is good: upwards by doubling, then between the highest that was
@@ -39,58 +48,90 @@ type search struct {
 	room               func(level float64, e effort) bool           // whether there is time for a trial
 
 	low, high *trial    // the best good one and the lowest bad one
+	lower     []trial   // good ones before low
 	guesses   []float64 // levels to try before halving
+	doubts    int       // ends that were looked at again
 	late      bool      // there was no time for a trial that was wanted
 	confirmed bool      // low has been confirmed
 }
 
 // run searches. The fields low, high, late and confirmed are the answer, also where it ends with an error.
 func (s *search) run() error {
-	level := s.start
-	for range 4 { // a bad level that was held for a short time only is tried again when it has become the limit
+	level := s.rounded(s.start)
+	for again := true; again; {
 		if err := s.climb(level); err != nil {
 			return err
 		}
 		if err := s.narrow(); err != nil {
 			return err
 		}
-		if s.late || s.low == nil || s.high == nil || s.high.effort != exploring {
-			break
-		}
-		again, err := s.decide(s.high.level, narrowing)
-		if err != nil {
+		var err error
+		if level, again, err = s.doubt(); err != nil {
 			return err
 		}
-		if !again.ok {
-			s.high = &again
-			break
-		}
-		s.low, s.high = &again, nil
-		level = min(2*again.level, s.most)
 	}
 	return s.confirm()
 }
 
-// decide tries a level until two trials agree, or one is clear. So a disturbance of one step decides nothing.
+// doubt looks again at ends that rest on short trials, or on a single one. Where it was wrong, the search goes on from
+// level.
+func (s *search) doubt() (level float64, again bool, err error) {
+	if s.late || s.low == nil || s.high == nil || s.doubts == mostDoubts {
+		return 0, false, nil
+	}
+	end := s.high
+	switch {
+	case s.low.effort == exploring:
+		end = s.low
+	case s.high.effort != exploring && s.high.votes > 1:
+		return 0, false, nil
+	}
+	s.doubts++
+	if !s.room(end.level, narrowing) {
+		s.late = true
+		return 0, false, nil
+	}
+	t, err := s.decide(end.level, narrowing)
+	switch {
+	case err != nil:
+		return 0, false, err
+	case t.ok == end.ok:
+		*end = t
+		return s.doubt()
+	case t.ok:
+		s.note(t)
+		s.high = nil
+		return s.rounded(min(2*t.level, s.most)), true, nil
+	}
+	s.high, s.low = &t, nil
+	if n := len(s.lower); n > 0 {
+		s.low, s.lower = &s.lower[n-1], s.lower[:n-1]
+	}
+	return s.rounded(max(t.level/4, s.least)), true, nil
+}
+
+// decide tries a level until two trials agree. One is enough where it is clear and not near the limit, or where it is a
+// good one that is short: what a short one says is looked at again. So a disturbance of one step decides nothing.
 func (s *search) decide(level float64, e effort) (trial, error) {
 	good, bad := 0, 0
-	var last trial
 	for {
-		if good+bad > 0 && !s.room(level, e) {
-			last.ok = false // undecided counts as not good
-			return last, nil
-		}
 		t, err := s.try(level, e)
 		if err != nil {
 			return t, err
 		}
-		last = t
+		enough := t.clear || e == exploring
 		if t.ok {
 			good++
 		} else {
 			bad++
+			enough = t.clear && (s.low == nil || level > nearby*s.low.level)
 		}
-		if t.clear || max(good, bad) == 2 {
+		t.votes = max(good, bad)
+		if enough || t.votes == 2 {
+			return t, nil
+		}
+		if !s.room(level, e) {
+			t.ok = t.ok && bad == 0 // undecided counts as not good
 			return t, nil
 		}
 	}
@@ -120,15 +161,23 @@ func (s *search) climb(level float64) error {
 	return nil
 }
 
-// note moves the ends.
+// note moves the ends. Where a backlog has shown what comes through, short trials that seemed to hold more are forgotten.
 func (s *search) note(t trial) {
 	if t.ok {
+		if s.low != nil {
+			s.lower = append(s.lower, *s.low)
+		}
 		s.low = &t
 		return
 	}
 	s.high = &t
-	if t.saturated > 0 { // the limit is likely to lie near what came through
-		s.guesses = []float64{0.96 * t.saturated, 1.02 * t.saturated}
+	if t.saturated <= 0 {
+		return
+	}
+	s.guesses = []float64{likely * t.saturated, 1.02 * t.saturated}
+	for s.low != nil && len(s.lower) > 0 && s.low.effort == exploring && s.low.level > likely*t.saturated {
+		s.low = &s.lower[len(s.lower)-1]
+		s.lower = s.lower[:len(s.lower)-1]
 	}
 }
 
@@ -177,7 +226,7 @@ func (s *search) rounded(level float64) float64 {
 	if s.whole {
 		return max(math.Floor(level), s.least)
 	}
-	return level
+	return max(round(level, 3-int(math.Floor(math.Log10(level)))), s.least) // four digits can be quoted
 }
 
 // confirm holds the level that was found once more. Where it fails, lower levels are tried, in growing strides.
@@ -205,7 +254,7 @@ func (s *search) confirm() error {
 		if s.whole {
 			lower = min(math.Floor(lower), level-1)
 		}
-		s.low = &trial{level: max(lower, s.least), effort: exploring, ok: true} // good only if it is confirmed
+		s.low = &trial{level: s.rounded(max(lower, s.least)), effort: exploring, ok: true} // good only if it is confirmed
 	}
 	return nil
 }
