@@ -28,6 +28,9 @@ type Result struct {
 	Thresholds []Threshold `json:"thresholds"`
 	Intervals  []Interval  `json:"intervals"`
 
+	// Capacity is what FindCapacity or Sweep has found; the rest of the result is that of the step which shows it.
+	Capacity *Capacity `json:"capacity,omitempty"`
+
 	// Interrupted is set when the run was ended from outside before its time.
 	Interrupted bool `json:"interrupted,omitempty"`
 	// Ended says why the run ended early for another reason, such as a target that went away.
