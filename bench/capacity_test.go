@@ -321,17 +321,17 @@ func TestSweep(t *testing.T) {
 
 // TestGrowth tells a backlog from the noise of a queue.
 func TestGrowth(t *testing.T) {
-	series := func(f func(at float64) float64) []flight {
-		var out []flight
+	series := func(f func(at float64) float64) []flightSample {
+		var out []flightSample
 		for i := range 100 {
-			out = append(out, flight{float64(i) / 10, f(float64(i) / 10)})
+			out = append(out, flightSample{float64(i) / 10, f(float64(i) / 10)})
 		}
 		return out
 	}
 	rng := rand.New(rand.NewPCG(1, 6))
 	for _, tt := range []struct {
 		name        string
-		samples     []flight
+		samples     []flightSample
 		least, most float64
 	}{
 		{"constant", series(func(float64) float64 { return 7 }), 0, 0},

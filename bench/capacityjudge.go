@@ -58,7 +58,7 @@ func newJudge(c *CapacityConfig) judge {
 
 // watch follows the calls in flight of a step.
 type watch struct {
-	samples  []flight
+	samples  []flightSample
 	limit    float64       // calls in flight that the objective cannot be met with
 	patience time.Duration // how long that must last
 	over     time.Duration
@@ -68,8 +68,8 @@ type watch struct {
 	stopped  bool
 }
 
-// flight is the number of calls in flight at a moment of the measured window.
-type flight struct{ at, n float64 }
+// flightSample is the number of calls in flight at a moment of the measured window.
+type flightSample struct{ at, n float64 }
 
 // watch makes one for a step. In an open loop more calls than rate times limit cannot be in flight while nearly all of
 // them are answered within the limit, so four times as many for a while, besides those that may hang, end the step early.
@@ -88,7 +88,7 @@ func (w *watch) progress(p Progress) {
 	if p.Phase != PhaseMeasuring {
 		return
 	}
-	w.samples = append(w.samples, flight{p.Elapsed.Seconds(), float64(p.InFlight)})
+	w.samples = append(w.samples, flightSample{p.Elapsed.Seconds(), float64(p.InFlight)})
 	if float64(p.InFlight) > w.limit {
 		w.over += p.Elapsed - w.last
 	}
@@ -100,7 +100,7 @@ func (w *watch) progress(p Progress) {
 }
 
 // growth gives how fast the calls in flight grow, a second, and whether that is beyond chance.
-func growth(samples []flight) (slope float64, sure bool) {
+func growth(samples []flightSample) (slope float64, sure bool) {
 	if len(samples) < 2*growBlocks {
 		return 0, false
 	}

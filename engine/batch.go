@@ -33,6 +33,7 @@ func (s *Session) ReceiveBatch(ctx context.Context, frame []byte, stream Stream)
 		s.Receive(ctx, m, fault, b)
 	})
 	if err != nil {
+		s.engine.sessions.batches.Add(1)
 		answer(nil, s.engine.wireError(err), stream)
 		return true
 	}

@@ -10,6 +10,9 @@ type Refusals struct {
 	Subscriptions       int64 // too many subscriptions in one session
 	Asked               int64 // too many requests of ours that a client has not answered
 	Draining            int64 // the engine was shutting down
+	Tasks               int64 // too many tasks
+	Batches             int64 // batches that were too long, empty or no array
+	Dropped             int64 // messages that found no room in a session that had no stream for them
 	RateLimited         int64 // calls of a tool that came too soon (Options.RateLimit)
 	UnknownSessions     int64 // requests whose session does not exist, or not for them
 	Evicted             int64 // sessions that made room for others
@@ -24,7 +27,8 @@ func (e *Engine) refusals() Refusals {
 		Sessions: r.Sessions, SessionsOfPrincipal: r.SessionsOfPrincipal, Requests: r.Requests,
 		DuplicateIDs: r.DuplicateIDs, Subscriptions: r.Subscriptions, Asked: r.Outgoing, Draining: r.Draining,
 		Evicted: r.Evicted, UnknownSessions: e.sessions.unknown.Load(), Revived: e.sessions.revived.Load(),
-		StoreFailures: e.sessions.storeFailures.Load(),
+		StoreFailures: e.sessions.storeFailures.Load(), Tasks: e.tasks.refused.Load(),
+		Batches: e.sessions.batches.Load(), Dropped: e.sessions.dropped.Load(),
 	}
 	if e.rates != nil {
 		all.RateLimited = e.rates.refused.Load()

@@ -36,8 +36,9 @@ var ErrPassivated = errors.New("engine: session passivated")
 // storeTimeout is how long a SessionStore may take.
 const storeTimeout = 5 * time.Second
 
-// sessionCounters count what becomes of session ids.
-type sessionCounters struct{ unknown, revived, storeFailures atomic.Int64 }
+// sessionCounters count what becomes of session ids, and what sessions refuse by
+// themselves.
+type sessionCounters struct{ unknown, revived, storeFailures, dropped, batches atomic.Int64 }
 
 // OpenFor begins the session of an initialize that came over HTTP, on behalf of
 // whoever ctx tells (Options.Principal), and gives it in use: Release ends that.

@@ -33,7 +33,6 @@ type Session struct {
 	stream       Stream   // for what belongs to no request; nil while none is open
 	pending      [][]byte // frames that wait for a stream
 	pendingBytes int
-	dropped      int // frames that found no room in pending
 }
 
 // negotiated is what the handshake settled. It never changes.
@@ -202,7 +201,7 @@ func (s *Session) notify(frame []byte) {
 func (s *Session) keep(frame []byte) {
 	limit := s.engine.options.MaxPending
 	if len(frame) > limit {
-		s.dropped++
+		s.engine.sessions.dropped.Add(1)
 		return
 	}
 	s.pending = append(s.pending, frame)
@@ -211,7 +210,7 @@ func (s *Session) keep(frame []byte) {
 		s.pendingBytes -= len(s.pending[0])
 		s.pending[0] = nil
 		s.pending = s.pending[1:]
-		s.dropped++
+		s.engine.sessions.dropped.Add(1)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpengine/mcpengine/actors"
@@ -28,6 +29,8 @@ const (
 type taskTable struct {
 	engine *Engine
 	store  TaskStore
+
+	refused atomic.Int64 // tasks that found no room
 
 	mu   sync.Mutex // guards live, and the writing of records
 	live map[string]*liveTask
@@ -121,6 +124,7 @@ func (t *taskTable) start(c *Call, handler Handler, owner string, ttl time.Durat
 	if err != nil {
 		request.Release()
 		if errors.Is(err, ErrTasksFull) {
+			t.refused.Add(1)
 			err = codec.ErrOverloaded
 		}
 		return nil, err

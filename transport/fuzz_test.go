@@ -147,20 +147,6 @@ func FuzzHTTPPost(f *testing.F) {
 		if got.Code < 200 || got.Code > 599 {
 			t.Errorf("status: got %d, want one from 200 to 599", got.Code)
 		}
-		r := reply{got.Code, got.Header(), got.Body.String()}
-		switch r.header.Get("Content-Type") {
-		case "application/json":
-			checkFrame(t, []byte(r.body))
-		case "text/event-stream":
-			for line := range strings.SplitSeq(r.body, "\n") {
-				if data, ok := strings.CutPrefix(line, "data: "); ok && data != "" {
-					checkFrame(t, []byte(data))
-				}
-			}
-		default:
-			if r.body != "" {
-				t.Errorf("body without a type: got %q of a %d, want none", r.body, r.status)
-			}
-		}
+		checkBody(t, got)
 	})
 }

@@ -35,6 +35,7 @@ type HTTPHandler struct {
 	guard   *guard
 	streams atomic.Int64 // open event streams
 	read    atomic.Int64 // bytes of bodies
+	refused refusals
 
 	numbers atomic.Uint64 // of the last stream whose events are kept
 	kept    sync.Map      // *engine.Session to *sessionStreams
@@ -63,11 +64,12 @@ type HTTPStats struct {
 	// ReplayBytes is what is kept for replay in the session that has the most,
 	// or 0 where the store does not tell: MemoryEvents does.
 	ReplayBytes int
+	Refusals    HTTPRefusals
 }
 
 // Stats gives a snapshot.
 func (h *HTTPHandler) Stats() HTTPStats {
-	stats := HTTPStats{Streams: int(h.streams.Load()), BodyBytesRead: h.read.Load()}
+	stats := HTTPStats{Streams: int(h.streams.Load()), BodyBytesRead: h.read.Load(), Refusals: h.refused.snapshot()}
 	if sized, ok := h.options.Events.(interface{ LargestSession() int }); ok {
 		stats.ReplayBytes = sized.LargestSession()
 	}
@@ -78,11 +80,11 @@ func (h *HTTPHandler) Stats() HTTPStats {
 func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(r.Header) > h.options.MaxHeaders {
 		w.Header().Set("Connection", "close")
-		refuse(w, http.StatusRequestHeaderFieldsTooLarge, codec.CodeInvalidRequest, "Request Header Fields Too Large: too many headers")
+		h.refuse(w, http.StatusRequestHeaderFieldsTooLarge, codec.CodeInvalidRequest, "Request Header Fields Too Large: too many headers")
 		return
 	}
 	if reason, ok := h.guard.allows(r); !ok {
-		refuse(w, http.StatusForbidden, codec.CodeInvalidRequest, reason)
+		h.refuse(w, http.StatusForbidden, codec.CodeInvalidRequest, reason)
 		return
 	}
 	if h.options.CORS && h.cors(w, r) {
@@ -97,7 +99,7 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.delete(w, r)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
-		refuse(w, http.StatusMethodNotAllowed, codec.CodeInvalidRequest, "Method Not Allowed: use POST, GET or DELETE")
+		h.refuse(w, http.StatusMethodNotAllowed, codec.CodeInvalidRequest, "Method Not Allowed: use POST, GET or DELETE")
 	}
 }
 
@@ -141,19 +143,20 @@ func wantedParams(asked []string) string {
 // post serves a POST: one message, or a batch.
 func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request) {
 	if !isJSON(headerOf(r, "Content-Type")) {
-		refuse(w, http.StatusUnsupportedMediaType, codec.CodeInvalidRequest,
+		h.refuse(w, http.StatusUnsupportedMediaType, codec.CodeInvalidRequest,
 			"Unsupported Media Type: Content-Type must be application/json")
 		return
 	}
 	json, events := accepts(r.Header["Accept"])
 	if !json && !events {
-		refuse(w, http.StatusNotAcceptable, codec.CodeInvalidRequest,
+		h.refuse(w, http.StatusNotAcceptable, codec.CodeInvalidRequest,
 			"Not Acceptable: Accept must name application/json and text/event-stream")
 		return
 	}
 	p := takePost(h, w, json, events)
 	defer p.give()
 	if !h.readBody(p, w, r) {
+		h.refused.bodies.Add(1)
 		return
 	}
 	if codec.IsBatch(p.body) {

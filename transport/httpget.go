@@ -11,7 +11,7 @@ import (
 // one that is open, or goes on with the stream that Last-Event-ID names.
 func (h *HTTPHandler) get(w http.ResponseWriter, r *http.Request) {
 	if !isEventStream(r) {
-		refuse(w, http.StatusNotAcceptable, codec.CodeInvalidRequest, "Not Acceptable: Accept must name text/event-stream")
+		h.refuse(w, http.StatusNotAcceptable, codec.CodeInvalidRequest, "Not Acceptable: Accept must name text/event-stream")
 		return
 	}
 	if err := h.engine.Accepting(); err != nil {

@@ -109,6 +109,7 @@ func (p *post) give() {
 
 // refuse answers with an error and an HTTP status, at once.
 func (p *post) refuse(status int, wire *codec.Error) {
+	p.handler.refused.note(status)
 	p.w.Header()["Content-Type"] = contentJSON
 	p.w.WriteHeader(status)
 	_, _ = p.w.Write(codec.AppendError(nil, p.message.ID, wire))
@@ -125,6 +126,7 @@ func (p *post) Send(frame []byte) error {
 	case !p.events:
 		return engine.ErrStreamClosed
 	case len(p.queue)+len(frame) > p.handler.options.MaxQueueBytes:
+		p.handler.refused.notRead.Add(1)
 		return engine.ErrStreamFull
 	}
 	p.form = replyEvents

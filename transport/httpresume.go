@@ -99,7 +99,10 @@ func (h *HTTPHandler) streamsOf(session *engine.Session) *sessionStreams {
 
 // newStream makes a stream of a session.
 func (h *HTTPHandler) newStream(session *engine.Session, kept *sessionStreams) *stream {
-	s := &stream{rev: session.Revision(), kept: kept, max: h.options.MaxQueueBytes, retryMS: retryMS(h.options.Retry)}
+	s := &stream{
+		rev: session.Revision(), kept: kept, max: h.options.MaxQueueBytes, notRead: &h.refused.notRead,
+		retryMS: retryMS(h.options.Retry),
+	}
 	if kept != nil {
 		s.number = h.numbers.Add(1)
 		kept.add(s)
@@ -182,14 +185,14 @@ func (ss *sessionStreams) missed(ctx context.Context, number, seq uint64) (event
 func (h *HTTPHandler) resume(w http.ResponseWriter, r *http.Request, session *engine.Session, kept *sessionStreams, id string) {
 	number, seq, ok := parseEventID(id)
 	if !ok {
-		refuseResume(w)
+		h.refuseResume(w)
 		return
 	}
 	s := kept.find(number)
 	if s == nil {
 		events, whole, err := kept.missed(r.Context(), number, seq)
 		if err != nil || len(events) == 0 && !whole {
-			refuseResume(w)
+			h.refuseResume(w)
 			return
 		}
 		out := h.newEventWriter(w)
@@ -204,7 +207,7 @@ func (h *HTTPHandler) resume(w http.ResponseWriter, r *http.Request, session *en
 func (h *HTTPHandler) resumeLive(w http.ResponseWriter, r *http.Request, session *engine.Session, s *stream, seq uint64) {
 	events, err := s.since(r.Context(), seq)
 	if err != nil {
-		refuseResume(w)
+		h.refuseResume(w)
 		return
 	}
 	l := newLink(s)
@@ -218,7 +221,7 @@ func (h *HTTPHandler) resumeLive(w http.ResponseWriter, r *http.Request, session
 		var more []Event
 		more, _, err = s.kept.missed(r.Context(), s.number, seen)
 		if err != nil {
-			refuseResume(w)
+			h.refuseResume(w)
 			return
 		}
 		events = append(events, more[:min(uint64(len(more)), until-seen)]...)
@@ -246,7 +249,7 @@ func (s *stream) since(ctx context.Context, seq uint64) ([]Event, error) {
 	return events, err
 }
 
-func refuseResume(w http.ResponseWriter) {
-	refuse(w, http.StatusBadRequest, codec.CodeInvalidRequest,
+func (h *HTTPHandler) refuseResume(w http.ResponseWriter) {
+	h.refuse(w, http.StatusBadRequest, codec.CodeInvalidRequest,
 		"Bad Request: Last-Event-ID names no event of this session that is still kept")
 }

@@ -65,7 +65,7 @@ func (h *HTTPHandler) refuseSession(w http.ResponseWriter, err error, id []byte)
 
 // delete serves a DELETE: the client ends its session.
 func (h *HTTPHandler) delete(w http.ResponseWriter, r *http.Request) {
-	key, ok := sessionKey(w, r)
+	key, ok := h.sessionKey(w, r)
 	if !ok {
 		return
 	}
@@ -73,7 +73,7 @@ func (h *HTTPHandler) delete(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		h.refuseSession(w, err, nil)
 	case !found:
-		refuse(w, http.StatusNotFound, codeSessionNotFound, "Session not found")
+		h.refuse(w, http.StatusNotFound, codeSessionNotFound, "Session not found")
 	default:
 		if h.options.Events != nil {
 			h.options.Events.Drop(key) // the session may not have been here
@@ -84,7 +84,7 @@ func (h *HTTPHandler) delete(w http.ResponseWriter, r *http.Request) {
 
 // existing finds the session that a GET names and gives it in use, or answers.
 func (h *HTTPHandler) existing(w http.ResponseWriter, r *http.Request) (*engine.Session, bool) {
-	key, ok := sessionKey(w, r)
+	key, ok := h.sessionKey(w, r)
 	if !ok {
 		return nil, false
 	}
@@ -93,7 +93,7 @@ func (h *HTTPHandler) existing(w http.ResponseWriter, r *http.Request) (*engine.
 	case err != nil:
 		h.refuseSession(w, err, nil)
 	case session == nil:
-		refuse(w, http.StatusNotFound, codeSessionNotFound, "Session not found")
+		h.refuse(w, http.StatusNotFound, codeSessionNotFound, "Session not found")
 	default:
 		return session, true
 	}
@@ -101,20 +101,20 @@ func (h *HTTPHandler) existing(w http.ResponseWriter, r *http.Request) (*engine.
 }
 
 // sessionKey gives the session id of a GET or DELETE, or answers.
-func sessionKey(w http.ResponseWriter, r *http.Request) (key string, ok bool) {
+func (h *HTTPHandler) sessionKey(w http.ResponseWriter, r *http.Request) (key string, ok bool) {
 	if version := headerOf(r, headerVersion); version != "" {
 		switch rev := engine.ParseRevision(version); {
 		case rev == 0:
-			refuse(w, http.StatusBadRequest, codec.CodeInvalidRequest, "Bad Request: unsupported MCP-Protocol-Version")
+			h.refuse(w, http.StatusBadRequest, codec.CodeInvalidRequest, "Bad Request: unsupported MCP-Protocol-Version")
 			return "", false
 		case rev.IsModern():
 			w.Header().Set("Allow", "POST")
-			refuse(w, http.StatusMethodNotAllowed, codec.CodeInvalidRequest, "Method Not Allowed: this revision has only POST")
+			h.refuse(w, http.StatusMethodNotAllowed, codec.CodeInvalidRequest, "Method Not Allowed: this revision has only POST")
 			return "", false
 		}
 	}
 	if key = headerOf(r, headerSession); key == "" {
-		refuse(w, http.StatusBadRequest, codec.CodeInvalidRequest, "Bad Request: the Mcp-Session-Id header is missing")
+		h.refuse(w, http.StatusBadRequest, codec.CodeInvalidRequest, "Bad Request: the Mcp-Session-Id header is missing")
 		return "", false
 	}
 	return key, true

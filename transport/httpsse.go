@@ -70,7 +70,7 @@ func (h *SSEHandler) Stats() HTTPStats { return h.http.Stats() }
 // ServeHTTP serves one request.
 func (h *SSEHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if reason, ok := h.http.guard.allows(r); !ok {
-		refuse(w, http.StatusForbidden, codec.CodeInvalidRequest, reason)
+		h.http.refuse(w, http.StatusForbidden, codec.CodeInvalidRequest, reason)
 		return
 	}
 	if h.http.options.CORS && h.http.cors(w, r) {
@@ -89,7 +89,7 @@ func (h *SSEHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Method != method {
 		w.Header().Set("Allow", method)
-		refuse(w, http.StatusMethodNotAllowed, codec.CodeInvalidRequest, "Method Not Allowed: use "+method)
+		h.http.refuse(w, http.StatusMethodNotAllowed, codec.CodeInvalidRequest, "Method Not Allowed: use "+method)
 		return
 	}
 	serve(w, r)
@@ -138,7 +138,7 @@ func (s *sseSession) behind() bool {
 // stream serves the GET of an event stream.
 func (h *SSEHandler) stream(w http.ResponseWriter, r *http.Request) {
 	if _, events := accepts(r.Header["Accept"]); !events {
-		refuse(w, http.StatusNotAcceptable, codec.CodeInvalidRequest, "Not Acceptable: Accept must name text/event-stream")
+		h.http.refuse(w, http.StatusNotAcceptable, codec.CodeInvalidRequest, "Not Acceptable: Accept must name text/event-stream")
 		return
 	}
 	owner, err := h.http.engine.PrincipalOf(r.Context())
@@ -156,7 +156,7 @@ func (h *SSEHandler) stream(w http.ResponseWriter, r *http.Request) {
 	defer session.Close()
 	release := session.Hold()
 	defer release()
-	l := newLink(&stream{max: h.http.options.MaxQueueBytes})
+	l := newLink(&stream{max: h.http.options.MaxQueueBytes, notRead: &h.http.refused.notRead})
 	l.form = replyEvents
 	l.queue = append(l.queue, "event: endpoint\ndata: "+h.endpoint+"?sessionId="+url.QueryEscape(key)+"\n\n"...)
 	l.wake()
@@ -175,18 +175,18 @@ func (h *SSEHandler) stream(w http.ResponseWriter, r *http.Request) {
 // message serves a POST of the client.
 func (h *SSEHandler) message(w http.ResponseWriter, r *http.Request) {
 	if !isJSON(headerOf(r, "Content-Type")) {
-		refuse(w, http.StatusUnsupportedMediaType, codec.CodeInvalidRequest,
+		h.http.refuse(w, http.StatusUnsupportedMediaType, codec.CodeInvalidRequest,
 			"Unsupported Media Type: Content-Type must be application/json")
 		return
 	}
 	key := r.URL.Query().Get("sessionId")
 	if key == "" {
-		refuse(w, http.StatusBadRequest, codec.CodeInvalidRequest, "Bad Request: the sessionId in the query is missing")
+		h.http.refuse(w, http.StatusBadRequest, codec.CodeInvalidRequest, "Bad Request: the sessionId in the query is missing")
 		return
 	}
 	known, ok := h.sessions.Load(key)
 	if !ok {
-		refuse(w, http.StatusNotFound, codeSessionNotFound, "Session not found")
+		h.http.refuse(w, http.StatusNotFound, codeSessionNotFound, "Session not found")
 		return
 	}
 	s := known.(*sseSession)
@@ -195,17 +195,19 @@ func (h *SSEHandler) message(w http.ResponseWriter, r *http.Request) {
 		h.http.refuseSession(w, err, nil)
 		return
 	case who != s.owner:
-		refuse(w, http.StatusNotFound, codeSessionNotFound, "Session not found")
+		h.http.refuse(w, http.StatusNotFound, codeSessionNotFound, "Session not found")
 		return
 	}
 	if s.behind() {
+		h.http.refused.notRead.Add(1)
 		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusServiceUnavailable, codec.CodeOverloaded, "Service Unavailable: the event stream is not read")
+		h.http.refuse(w, http.StatusServiceUnavailable, codec.CodeOverloaded, "Service Unavailable: the event stream is not read")
 		return
 	}
 	p := takePost(h.http, w, true, true)
 	defer p.give()
 	if !h.http.readBody(p, w, r) {
+		h.http.refused.bodies.Add(1)
 		return
 	}
 	if fault := s.receive(r, p); fault != nil {

@@ -3,6 +3,7 @@ package transport
 import (
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpengine/mcpengine/codec"
@@ -19,6 +20,7 @@ type stream struct {
 	kept    *sessionStreams // where events are kept, or nil
 	notices bool            // it is for what belongs to no request
 	max     int             // bytes that wait for the client
+	notRead *atomic.Int64   // counts what found no room
 	retryMS int64           // how long a client waits before it comes back
 
 	mu    sync.Mutex // guards what follows, and the link's; never held while writing
@@ -78,6 +80,7 @@ func (s *stream) put(frame []byte, answer bool) error {
 			return engine.ErrStreamClosed
 		}
 		if !answer && l.full(frame) {
+			s.notRead.Add(1)
 			return engine.ErrStreamFull
 		}
 		l.commit(s.retryMS)
@@ -91,6 +94,7 @@ func (s *stream) put(frame []byte, answer bool) error {
 	case !answer && l.full(frame):
 		// The client is too far behind. It gets what is queued, and the rest
 		// when it comes back.
+		s.notRead.Add(1)
 		l.release(s.retryMS)
 	default:
 		l.commit(s.retryMS)

@@ -68,13 +68,23 @@ func (s *server) metrics(w http.ResponseWriter, _ *http.Request) {
 	gauge("goroutines", int64(runtime.NumGoroutine()))
 	gauge("heap_bytes", int64(m.HeapAlloc))
 	fmt.Fprintf(&b, "# TYPE mcp_body_bytes_total counter\nmcp_body_bytes_total %d\n", web.BodyBytesRead)
-	fmt.Fprintf(&b, "# TYPE mcp_events_total counter\n")
-	refusals := reflect.ValueOf(stats.Refusals)
-	for i := range refusals.NumField() {
-		fmt.Fprintf(&b, "mcp_events_total{kind=%q} %d\n", snake(refusals.Type().Field(i).Name), refusals.Field(i).Int())
+	appendCounters(&b, "mcp_events_total", stats.Refusals)
+	appendCounters(&b, "mcp_http_refusals_total", web.Refusals)
+	if s.stored != nil {
+		fmt.Fprintf(&b, "# TYPE mcp_replay_lost_total counter\nmcp_replay_lost_total %d\n", s.stored.Lost())
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = w.Write([]byte(b.String()))
+}
+
+// appendCounters writes each field of a struct as a counter whose label tells its name,
+// so that a counter which is added is served.
+func appendCounters(b *strings.Builder, name string, counts any) {
+	fmt.Fprintf(b, "# TYPE %s counter\n", name)
+	fields := reflect.ValueOf(counts)
+	for i := range fields.NumField() {
+		fmt.Fprintf(b, "%s{kind=%q} %d\n", name, snake(fields.Type().Field(i).Name), fields.Field(i).Int())
+	}
 }
 
 // snake turns the name of a field into that of a label, as DuplicateIDs into

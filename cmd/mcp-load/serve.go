@@ -82,8 +82,9 @@ type server struct {
 	config  *caseConfig
 	engine  *engine.Engine
 	handler *transport.HTTPHandler
-	store   closableStore // nil where it is in memory
-	counts  *toolCounts   // nil without --debug-cases
+	store   closableStore           // nil where it is in memory
+	stored  *transport.StoredEvents // what writes to the store behind, or nil
+	counts  *toolCounts             // nil without --debug-cases
 	log     *slog.Logger
 	web     atomic.Pointer[http.Server] // nil over stdio
 }
@@ -209,16 +210,6 @@ func newServer(ctx context.Context, f *serveFlags, logs io.Writer) (_ *server, e
 	return s, nil
 }
 
-// closeStore closes the store, when the engine is done with it.
-func (s *server) closeStore() {
-	if s.store == nil {
-		return
-	}
-	if err := s.store.Close(); err != nil {
-		s.log.Error("closing the store failed", "error", err)
-	}
-}
-
 // register registers the fixture and what the case configuration adds to it.
 func (s *server) register() error {
 	if err := fixtures[s.flags.fixture](s.engine, s.config.features()); err != nil {
@@ -259,15 +250,6 @@ func (s *server) httpOptions() *transport.HTTPOptions {
 		WriteTimeout:    milliseconds(c.StreamWriteTimeoutMS),
 		Events:          s.events(),
 	}
-}
-
-// events gives what makes streams resumable, or nil. The conformance suite
-// looks at that.
-func (s *server) events() transport.EventStore {
-	if events := s.config.EventStore.store(); events != nil || s.flags.fixture != "conformance" {
-		return events
-	}
-	return transport.NewMemoryEvents(0, 0)
 }
 
 // drainTime is how long requests in flight may go on at the end.

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpengine/mcpengine/engine"
 	"github.com/mcpengine/mcpengine/engine/store/bolt"
 	"github.com/mcpengine/mcpengine/engine/store/redis"
+	"github.com/mcpengine/mcpengine/transport"
 )
 
 // maxKeys is how many keys a file may hold: each is tried on every id that is
@@ -59,6 +60,7 @@ func readKeys(flag, path string) ([][]byte, error) {
 // closableStore is a store that holds something open.
 type closableStore interface {
 	engine.SessionStore
+	engine.EventLog
 	io.Closer
 }
 
@@ -100,4 +102,38 @@ func (f *serveFlags) openStore(ctx context.Context) (closableStore, error) {
 		return store, nil
 	}
 	return nil, nil
+}
+
+// closeStore closes the store, when the engine is done with it and what waits
+// for it is written.
+func (s *server) closeStore() {
+	if s.store == nil {
+		return
+	}
+	if s.stored != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := s.stored.Flush(ctx); err != nil {
+			s.log.Error("the events of streams could not all be kept", "error", err)
+		}
+	}
+	if err := s.store.Close(); err != nil {
+		s.log.Error("closing the store failed", "error", err)
+	}
+}
+
+// events gives what makes streams resumable, or nil: what a wire case asks for;
+// a store that outlives the process; memory where the conformance suite looks at
+// that.
+func (s *server) events() transport.EventStore {
+	switch events := s.config.EventStore.store(); {
+	case events != nil:
+		return events
+	case s.store != nil:
+		s.stored = transport.NewStoredEvents(s.store, &transport.StoredEventsOptions{Logger: s.log})
+		return s.stored
+	case s.flags.fixture == "conformance":
+		return transport.NewMemoryEvents(0, 0)
+	}
+	return nil
 }

@@ -1,7 +1,7 @@
 // Package bolt keeps what sealed session ids cannot hold in a file (bbolt), so
 // that a server which starts again on the same machine knows which sessions
-// were deleted and what was settled in the others. One process at a time has
-// the file open.
+// were deleted, what was settled in the others, and what their streams said
+// last. One process at a time has the file open.
 package bolt
 
 import (
@@ -33,16 +33,21 @@ type Options struct {
 	// Max is how many revoked names, and how many states, are kept. Default:
 	// engine.DefaultSessionsKept.
 	Max int
+	// SessionEventBytes and EventBytes bound the events that are kept, of one
+	// session and in all. Default: engine.DefaultSessionEventBytes and
+	// engine.DefaultEventBytes.
+	SessionEventBytes, EventBytes int
 	// LockTimeout is how long Open waits for another process to let go of the
 	// file. Default 1 s.
 	LockTimeout time.Duration
 }
 
-// Store is an engine.SessionStore in a file. A change is on the disk when its
+// Store is an engine.SessionStore and an engine.EventLog in a file. A change is on the disk when its
 // method returns.
 type Store struct {
-	db  *bbolt.DB
-	max int
+	db                       *bbolt.DB
+	max                      int
+	sessionEvents, allEvents int // bytes
 }
 
 var _ engine.SessionStore = (*Store)(nil)
@@ -57,6 +62,12 @@ func Open(path string, o *Options) (*Store, error) {
 	if c.Max <= 0 {
 		c.Max = engine.DefaultSessionsKept
 	}
+	if c.SessionEventBytes <= 0 {
+		c.SessionEventBytes = engine.DefaultSessionEventBytes
+	}
+	if c.EventBytes <= 0 {
+		c.EventBytes = engine.DefaultEventBytes
+	}
 	if c.LockTimeout <= 0 {
 		c.LockTimeout = time.Second
 	}
@@ -66,7 +77,9 @@ func Open(path string, o *Options) (*Store, error) {
 	}
 	db.MaxBatchDelay = 2 * time.Millisecond // others who wait share a write
 	err = db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range [][]byte{bucketRevoked, bucketOldest, bucketState, bucketEnding, bucketMeta} {
+		for _, name := range [][]byte{
+			bucketRevoked, bucketOldest, bucketState, bucketEnding, bucketMeta, bucketEvents, bucketEventOrder, bucketEventBytes,
+		} {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 				return err
 			}
@@ -76,7 +89,7 @@ func Open(path string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("bolt: preparing %s: %w", path, err), db.Close())
 	}
-	return &Store{db: db, max: c.Max}, nil
+	return &Store{db: db, max: c.Max, sessionEvents: c.SessionEventBytes, allEvents: c.EventBytes}, nil
 }
 
 // Close closes the file.

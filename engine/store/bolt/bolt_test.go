@@ -11,27 +11,48 @@ import (
 	"github.com/mcpengine/mcpengine/engine/store/storetest"
 )
 
-func TestStore(t *testing.T) {
-	var path string
-	var last *bolt.Store
-	open := func(t *testing.T) engine.SessionStore {
-		s, err := bolt.Open(path, &bolt.Options{Max: storetest.Max})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		last = s
-		return s
+// file opens a store of one file after another.
+type file struct {
+	path string
+	last *bolt.Store
+}
+
+// next makes a new file.
+func (f *file) next(t *testing.T) *bolt.Store {
+	f.path = filepath.Join(t.TempDir(), "sessions.db")
+	return f.open(t)
+}
+
+// again closes the file and opens it again.
+func (f *file) again(t *testing.T) *bolt.Store {
+	if err := f.last.Close(); err != nil {
+		t.Fatal(err)
 	}
-	storetest.Run(t, func(t *testing.T) engine.SessionStore {
-		path = filepath.Join(t.TempDir(), "sessions.db")
-		return open(t)
-	}, func(t *testing.T) engine.SessionStore {
-		if err := last.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return open(t)
+	return f.open(t)
+}
+
+func (f *file) open(t *testing.T) *bolt.Store {
+	s, err := bolt.Open(f.path, &bolt.Options{
+		Max: storetest.Max, SessionEventBytes: storetest.SessionEventBytes, EventBytes: storetest.EventBytes,
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	f.last = s
+	return s
+}
+
+func TestStore(t *testing.T) {
+	var f file
+	storetest.Run(t, func(t *testing.T) engine.SessionStore { return f.next(t) },
+		func(t *testing.T) engine.SessionStore { return f.again(t) })
+}
+
+func TestEvents(t *testing.T) {
+	var f file
+	storetest.RunEvents(t, func(t *testing.T) engine.EventLog { return f.next(t) },
+		func(t *testing.T) engine.EventLog { return f.again(t) })
 }
 
 // TestOpenRefuses checks that a file which another has open, or which is none of

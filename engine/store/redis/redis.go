@@ -1,6 +1,6 @@
 // Package redis keeps what sealed session ids cannot hold in a Redis server, so
-// that replicas which share it know which sessions were deleted anywhere, and
-// what was settled in the others.
+// that replicas which share it know which sessions were deleted anywhere, what
+// was settled in the others, and what their streams said last.
 //
 // The server has to keep what it is given: one that evicts keys when it is full
 // (a maxmemory-policy other than noeviction), or that loses what it has when it
@@ -28,13 +28,23 @@ type Options struct {
 	// and are bounded by the server's memory. Default:
 	// engine.DefaultSessionsKept.
 	Max int
+	// SessionEventBytes and EventBytes bound the events that are kept, of one
+	// session and in all. Where it is too much in all, the sessions go whose
+	// last event is the oldest. Default: engine.DefaultSessionEventBytes and
+	// engine.DefaultEventBytes.
+	SessionEventBytes, EventBytes int
+	// EventLife is how long events are kept after the last one of their
+	// session. Default 12 h.
+	EventLife time.Duration
 }
 
-// Store is an engine.SessionStore in a Redis server.
+// Store is an engine.SessionStore and an engine.EventLog in a Redis server.
 type Store struct {
-	client *redis.Client
-	prefix string
-	max    int
+	client                   *redis.Client
+	prefix                   string
+	max                      int
+	sessionEvents, allEvents int // bytes
+	eventLife                time.Duration
 }
 
 var _ engine.SessionStore = (*Store)(nil)
@@ -52,11 +62,23 @@ func Open(ctx context.Context, url string, o *Options) (*Store, error) {
 	if c.Max <= 0 {
 		c.Max = engine.DefaultSessionsKept
 	}
+	if c.SessionEventBytes <= 0 {
+		c.SessionEventBytes = engine.DefaultSessionEventBytes
+	}
+	if c.EventBytes <= 0 {
+		c.EventBytes = engine.DefaultEventBytes
+	}
+	if c.EventLife <= 0 {
+		c.EventLife = 12 * time.Hour
+	}
 	options, err := redis.ParseURL(url)
 	if err != nil {
 		return nil, errors.New("redis: the URL cannot be read") // it may hold a password
 	}
-	s := &Store{client: redis.NewClient(options), prefix: c.Prefix, max: c.Max}
+	s := &Store{
+		client: redis.NewClient(options), prefix: c.Prefix, max: c.Max,
+		sessionEvents: min(c.SessionEventBytes, c.EventBytes), allEvents: c.EventBytes, eventLife: c.EventLife,
+	}
 	if err := s.client.Ping(ctx).Err(); err != nil {
 		return nil, errors.Join(fmt.Errorf("redis: %w", err), s.client.Close())
 	}

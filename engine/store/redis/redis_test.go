@@ -55,18 +55,48 @@ func startRedis(t *testing.T) (url string) {
 func TestStore(t *testing.T) {
 	url := startRedis(t)
 	opened := 0
-	connect := func(t *testing.T) engine.SessionStore {
-		s, err := redis.Open(t.Context(), url, &redis.Options{Max: storetest.Max, Prefix: fmt.Sprintf("{test%d}:", opened)})
+	connect := func(t *testing.T) *redis.Store {
+		s, err := redis.Open(t.Context(), url, &redis.Options{
+			Max: storetest.Max, Prefix: fmt.Sprintf("{test%d}:", opened),
+			SessionEventBytes: storetest.SessionEventBytes, EventBytes: storetest.EventBytes,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Close() })
 		return s
 	}
-	storetest.Run(t, func(t *testing.T) engine.SessionStore {
+	next := func(t *testing.T) *redis.Store {
 		opened++
 		return connect(t)
-	}, connect)
+	}
+	storetest.Run(t, func(t *testing.T) engine.SessionStore { return next(t) },
+		func(t *testing.T) engine.SessionStore { return connect(t) })
+	t.Run("events", func(t *testing.T) {
+		storetest.RunEvents(t, func(t *testing.T) engine.EventLog { return next(t) },
+			func(t *testing.T) engine.EventLog { return connect(t) })
+	})
+}
+
+// TestEventLife checks that the events of a session that has nothing to say any
+// more are forgotten when others speak.
+func TestEventLife(t *testing.T) {
+	s, err := redis.Open(t.Context(), startRedis(t), &redis.Options{EventLife: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	for _, session := range []string{"quiet", "other"} {
+		if err := s.AppendEvents(t.Context(), []engine.LoggedEvent{{Session: session, Stream: 1, Seq: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	for session, want := range map[string]int{"quiet": 0, "other": 1} {
+		if got, err := s.EventsAfter(t.Context(), session, 1, 0); len(got) != want || err != nil {
+			t.Errorf("EventsAfter(%s): got %v, %v; want %d", session, got, err, want)
+		}
+	}
 }
 
 // TestOpenRefuses checks that the password of a URL is in no error.
