@@ -55,6 +55,7 @@ var owners = map[string][]string{
 	"github.com/spf13/pflag":                  {"cmd/mcp-load"},
 	"github.com/valyala/fastjson":             {"codec"},
 	"github.com/yosida95/uritemplate":         {"engine"},
+	"gonum.org/v1/gonum":                      {"bench"},
 	"github.com/redis/go-redis":               {"engine/store/redis"},
 	"go.etcd.io/bbolt":                        {"engine/store/bolt"},
 	"golang.org/x/oauth2":                     {"transport/client/oauth"},
