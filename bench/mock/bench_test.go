@@ -2,6 +2,7 @@ package mock_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -39,20 +40,22 @@ func serve(t *testing.T, c mock.Config) (*mock.Server, string) {
 func TestRunAgainstMock(t *testing.T) {
 	for _, protocol := range []string{"2025-11-25", "2024-11-05", bench.Stateless, bench.Auto} {
 		s, url := serve(t, mock.Config{Model: mock.Model{Service: mock.Service{Mean: 2 * time.Millisecond}}})
-		res, err := bench.Run(context.Background(), bench.Config{URL: url, Protocol: protocol, Concurrency: 4, Sessions: 6, Requests: 200, Streams: true})
+		res, err := bench.Run(context.Background(), bench.Config{
+			URL: url, Protocol: protocol, Concurrency: 4, Sessions: 6, Requests: 200, Streams: true,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		st := s.Stats()
-		if res.Requests.OK != 200 || st.Requests["tools/call"] != 200 {
-			t.Errorf("%s: calls: got %d ok and %d at the server, want 200", protocol, res.Requests.OK, st.Requests["tools/call"])
+		got := fmt.Sprintf("%d ok, %d calls, discover %d, opened %d, initialized %d, deleted %d, open %d, streams %d",
+			res.Requests.OK, st.Requests["tools/call"], st.Requests["server/discover"], st.Sessions.Opened,
+			st.Requests["notifications/initialized"], st.Sessions.Deleted, st.Sessions.Open, st.Streams.Peak)
+		want := "200 ok, 200 calls, discover 0, opened 6, initialized 6, deleted 6, open 0, streams 6"
+		if protocol == bench.Stateless || protocol == bench.Auto {
+			want = "200 ok, 200 calls, discover 6, opened 0, initialized 0, deleted 0, open 0, streams 0"
 		}
-		if stateless := protocol == bench.Stateless || protocol == bench.Auto; stateless {
-			if st.Requests["server/discover"] != 6 || st.Sessions.Opened != 0 {
-				t.Errorf("%s: got %d server/discover and %d sessions, want 6 and 0", protocol, st.Requests["server/discover"], st.Sessions.Opened)
-			}
-		} else if st.Sessions.Opened != 6 || st.Sessions.Deleted != 6 || st.Sessions.Open != 0 || st.Requests["notifications/initialized"] != 6 || st.Streams.Peak != 6 {
-			t.Errorf("%s: got %+v, %d streams, want 6 sessions opened and deleted", protocol, st.Sessions, st.Streams.Peak)
+		if got != want {
+			t.Errorf("%s: got %s, want %s", protocol, got, want)
 		}
 		for _, l := range res.Latency {
 			if l.Tool == "echo" && l.Service.P50US < 2000 {

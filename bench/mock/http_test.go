@@ -200,7 +200,7 @@ func TestBytesPerSession(t *testing.T) {
 	const n, each = 64, 1 << 20
 	count := newCounters()
 	table := newTable(Sessions{Bytes: each - 100}, count) // rounded up to pages
-	debug.FreeOSMemory() // so that none of it is given back meanwhile
+	debug.FreeOSMemory()                                  // so that none of it is given back meanwhile
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	start := residentBytes(t)

@@ -253,12 +253,12 @@ func TestIdleExpiry(t *testing.T) {
 			opened := time.Now()
 			id := v.open()
 			tt.use(v, id)
-			time.Sleep(tt.after - time.Since(opened) - 1)
+			time.Sleep(tt.after - time.Since(opened) - time.Nanosecond)
 			synctest.Wait()
 			if got := v.Stats().Sessions; got.Open != 1 || got.Expired != 0 {
 				t.Errorf("%s: just before %v: got %+v, want it open", tt.name, tt.after, got)
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			synctest.Wait()
 			if got := v.Stats().Sessions; got.Open != 0 || got.Expired != 1 {
 				t.Errorf("%s: at %v: got %+v, want it expired", tt.name, tt.after, got)
