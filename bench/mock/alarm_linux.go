@@ -2,19 +2,15 @@ package mock
 
 import (
 	"encoding/binary"
-	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// pollAlarm sleeps in the kernel, on a thread of its own whose timer slack is a nanosecond: the runtime's timers count
-// in milliseconds when the process is idle, and the kernel's default slack is 50 µs. A write to an event descriptor cuts
-// the sleep short.
-type pollAlarm struct {
-	event  int
-	locked bool // the sleeping goroutine has its thread
-}
+// pollAlarm sleeps in the kernel, on a thread whose timer slack is a nanosecond: the runtime's timers count in
+// milliseconds when the process is idle, and the kernel's default slack is 50 µs. A write to an event descriptor cuts the
+// sleep short.
+type pollAlarm struct{ event int }
 
 // newAlarm gives the most precise alarm of this system.
 func newAlarm() alarm {
@@ -26,11 +22,7 @@ func newAlarm() alarm {
 }
 
 func (p *pollAlarm) sleep(d time.Duration) {
-	if !p.locked {
-		p.locked = true
-		runtime.LockOSThread()                             // to the end of the goroutine, and the thread ends with it
-		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // without it the sleep is less exact, no more
-	}
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // of this thread; without it the sleep is less exact, no more
 	fds := []unix.PollFd{{Fd: int32(p.event), Events: unix.POLLIN}}
 	limit := unix.NsecToTimespec(int64(d))
 	if n, _ := unix.Ppoll(fds, &limit, nil); n > 0 {

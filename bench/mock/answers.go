@@ -120,7 +120,8 @@ func (s *Server) answerCall(dst []byte, begin func([]byte) []byte, m *codec.Mess
 // updated is the notification of a change, with its number.
 func updated(change int64) []byte {
 	params := append([]byte(nil), `{"uri":"`+ResourceURI+`","_meta":{"change":`...)
-	return codec.AppendNotification(nil, codec.NotifyResourceUpdated, append(strconv.AppendInt(params, change, 10), "}}"...))
+	params = append(strconv.AppendInt(params, change, 10), "}}"...)
+	return codec.AppendNotification(nil, codec.NotifyResourceUpdated, params)
 }
 
 // answerInitialize appends the answer to initialize: the revision that the client asks for where it is served, else the
@@ -142,6 +143,6 @@ func appendFault(dst, id []byte, code int, text string) []byte {
 
 // unsupported is the error for a revision that the stateless era does not have.
 func unsupported(requested []byte) *codec.Error {
-	data := codec.AppendString([]byte(`{"supported":`+allRevisions+`,"requested":`), requested)
-	return &codec.Error{Code: codec.CodeUnsupportedProtocol, Message: "Unsupported protocol version", Data: append(data, '}')}
+	data := append(codec.AppendString([]byte(`{"supported":`+allRevisions+`,"requested":`), requested), '}')
+	return &codec.Error{Code: codec.CodeUnsupportedProtocol, Message: "Unsupported protocol version", Data: data}
 }

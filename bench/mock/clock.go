@@ -3,6 +3,7 @@ package mock
 import (
 	"container/heap"
 	"context"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -61,11 +62,10 @@ func (c *clock) wait(ctx context.Context, at time.Time) error {
 func (c *clock) start(at time.Time) *waiter {
 	w := &waiter{at: at, done: make(chan struct{})}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	heap.Push(&c.queue, w)
-	first := w.place == 0
-	c.mu.Unlock()
-	if first {
-		c.alarm.wake()
+	if w.place == 0 && !c.closed {
+		c.alarm.wake() // which never blocks; under the lock, because after close there is no alarm to wake
 	}
 	return w
 }
@@ -80,31 +80,55 @@ func (c *clock) drop(w *waiter) {
 }
 
 // run sleeps until the earliest instant and lets go of those whose instant has come.
+//
+// A sleep always ends late, by what the kernel needs to wake a thread: run aims earlier by the least of it, and yields
+// for the rest, so that nobody is let go early and hardly anybody late.
 func (c *clock) run() {
 	defer close(c.stopped)
+	var lead time.Duration
 	for {
-		d, open := c.release(time.Now())
-		if !open {
+		now := time.Now()
+		released, d, open := c.release(now)
+		switch {
+		case !open:
 			return
+		case released || d <= lead:
+			runtime.Gosched() // those let go run now, on this thread
+		default:
+			c.alarm.sleep(d - lead)
+			if late := time.Since(now) - (d - lead); late >= 0 { // else it was cut short
+				lead = nextLead(lead, late)
+			}
 		}
-		c.alarm.sleep(d)
 	}
 }
 
+// maxLead bounds how long the clock yields before an instant.
+const maxLead = 100 * time.Microsecond
+
+// nextLead follows the least lateness of the sleeps: down at once, up slowly.
+func nextLead(lead, late time.Duration) time.Duration {
+	if late > lead {
+		late = lead + (late-lead)/32
+	}
+	return min(late, maxLead)
+}
+
 // release lets the due waiters go and gives the time to the next one.
-func (c *clock) release(now time.Time) (next time.Duration, open bool) {
+func (c *clock) release(now time.Time) (released bool, next time.Duration, open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.queue) > 0 {
 		if d := c.queue[0].at.Sub(now); d > 0 {
-			return d, !c.closed
+			return released, d, !c.closed
 		}
 		close(heap.Pop(&c.queue).(*waiter).done)
+		released = true
 	}
-	return forever, !c.closed
+	return released, forever, !c.closed
 }
 
-// close ends the goroutine. Nobody may wait any more.
+// close ends the goroutine. Who waits still, does so until its context ends.
 func (c *clock) close() {
 	c.mu.Lock()
 	c.closed = true

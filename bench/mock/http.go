@@ -138,7 +138,8 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, x *exchange, se
 func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, id []byte) *session {
 	name := r.Header.Get(headerSession)
 	if name == "" {
-		fail(w, id, http.StatusBadRequest, codec.CodeInvalidRequest, "the header Mcp-Session-Id is missing: begin with initialize")
+		const missing = "the header Mcp-Session-Id is missing: begin with initialize"
+		fail(w, id, http.StatusBadRequest, codec.CodeInvalidRequest, missing)
 		return nil
 	}
 	sess := s.table.use(name)

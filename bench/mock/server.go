@@ -30,7 +30,9 @@ type Server struct {
 }
 
 // New makes a server, which the caller closes. The error is that of Config.Check.
-func New(c Config) (*Server, error) {
+func New(c Config) (*Server, error) { return newServer(c, newAlarm()) }
+
+func newServer(c Config, a alarm) (*Server, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
@@ -39,7 +41,7 @@ func New(c Config) (*Server, error) {
 	}
 	count := newCounters()
 	s := &Server{
-		config: c, count: count, table: newTable(c.Sessions, count), clock: newClock(newAlarm()),
+		config: c, count: count, table: newTable(c.Sessions, count), clock: newClock(a),
 		drop: map[int]bool{}, queue: NewQueue(c.Model),
 	}
 	for _, n := range c.Stream.Drop {
@@ -48,7 +50,7 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Close ends all sessions and gives back what they hold. No request may be in flight.
+// Close ends all sessions and gives back what they hold. Calls in flight end with their requests.
 func (s *Server) Close() {
 	s.table.closeAll()
 	s.clock.close()

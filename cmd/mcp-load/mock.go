@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,21 @@ type mockFlags struct {
 	events     int
 	gap, first time.Duration
 	drop       []int
+
+	proxy    string
+	delay    time.Duration
+	reinit   bool
+	fanOut   int
+	route    string
+	replicas []string
 }
+
+// Flags of mock that belong to a server, and those of a proxy or router. --seed and --http belong to all.
+var (
+	mockServerFlags = []string{"stdio", "service", "servers", "usl", "token-bucket", "stall-at", "stall-for",
+		"bytes-per-session", "max-sessions", "idle-ttl", "events", "gap", "first", "drop"}
+	mockProxyFlags = []string{"proxy", "delay", "reinit-per-call", "fan-out", "route", "replica"}
+)
 
 const mockHelp = `A peer whose behaviour is known exactly, to hold a load generator's findings against. It offers the tools
 echo (read-only) and touch (changes the resource mock://changing, of which subscribers are told), speaks
@@ -49,12 +64,16 @@ A tool call that arrives at A departs at D:
   --usl LAMBDA,SIGMA,KAPPA: S(n) = (1 + SIGMA(n-1) + KAPPA n(n-1)) / LAMBDA for the n-th call in the system,
   so a closed loop of n callers sees X(n) = n / S(n)
 
+  --proxy URL: sends a request on at A + --delay; --reinit-per-call opens and ends an upstream session for each call of
+  a session; --fan-out K sends K calls upstream for each. --route over --replica URL ...: random lets each request find
+  its session with probability 1/k, sticky always.
+
 Event n of a GET stream is sent at opening + --first + (n-1) --gap, unless --drop names it. docs/mock.md has it all.`
 
 func newMockCommand() *cobra.Command {
 	var f mockFlags
 	cmd := &cobra.Command{
-		Use:   "mock [--http ADDR | --stdio]",
+		Use:   "mock [--http ADDR | --stdio] [--proxy URL | --route random|sticky --replica URL ...]",
 		Short: "Serve a peer whose behaviour is known exactly",
 		Long:  mockHelp,
 		Args:  cobra.NoArgs,
@@ -80,7 +99,28 @@ func newMockCommand() *cobra.Command {
 	flags.DurationVar(&f.gap, "gap", 0, "between two events")
 	flags.DurationVar(&f.first, "first", 0, "from the opening of a stream to its first event")
 	flags.IntSliceVar(&f.drop, "drop", nil, "`numbers` of events to leave out, such as 7 or 7,9")
+	flags.StringVar(&f.proxy, "proxy", "", "be a proxy before the endpoint at this `URL`")
+	flags.DurationVar(&f.delay, "delay", 0, "what a proxy or router adds to each request")
+	flags.BoolVar(&f.reinit, "reinit-per-call", false, "open an upstream session for each call of a session, and end it")
+	flags.IntVar(&f.fanOut, "fan-out", 1, "upstream calls for each call")
+	flags.StringVar(&f.route, "route", "", "be a router over replicas: random or sticky")
+	flags.StringArrayVar(&f.replicas, "replica", nil, "endpoint `URL` of a replica (repeatable)")
 	return cmd
+}
+
+// proxyConfig turns the flags into the configuration of a proxy or router.
+func (f *mockFlags) proxyConfig() (mock.ProxyConfig, error) {
+	c := mock.ProxyConfig{
+		Upstream: f.proxy, Replicas: f.replicas, Route: mock.Route(f.route),
+		Delay: f.delay, Reinit: f.reinit, FanOut: f.fanOut, Seed: f.seed, Version: version,
+	}
+	if f.fanOut < 1 {
+		return c, usageError("--fan-out must be at least 1")
+	}
+	if err := c.Check(); err != nil {
+		return c, usageError("%v", err)
+	}
+	return c, nil
 }
 
 // config turns the flags into the configuration of a server.
@@ -118,14 +158,33 @@ func runMock(ctx context.Context, f *mockFlags, given func(string) bool, stdin i
 	if f.stdio && given("http") {
 		return usageError("--stdio and --http exclude each other: start two")
 	}
+	if i := slices.IndexFunc(mockProxyFlags, given); i >= 0 {
+		if k := slices.IndexFunc(mockServerFlags, given); k >= 0 {
+			return usageError("--%s is of a proxy or router, --%s of a server: start one of each", mockProxyFlags[i], mockServerFlags[k])
+		}
+		c, err := f.proxyConfig()
+		if err != nil {
+			return err
+		}
+		p, err := mock.NewProxy(c)
+		if err != nil {
+			return usageError("%v", err)
+		}
+		defer p.Close()
+		return serveMock(ctx, f.http, p.Handler(), stderr)
+	}
 	c, err := f.config()
 	if err != nil {
 		return err
+	}
+	if f.stdio && f.events > 0 {
+		return usageError("--events are sent on GET streams, which --stdio does not have")
 	}
 	s, err := mock.New(c)
 	if err != nil {
 		return usageError("%v", err)
 	}
+	defer s.Close()
 	if !f.stdio {
 		return serveMock(ctx, f.http, s.Handler(), stderr)
 	}
