@@ -64,6 +64,7 @@ type run struct {
 	set   settings
 	bound time.Duration
 	think time.Duration
+	beat  time.Duration // between two things that happen to servers
 	tally *tally
 
 	stop, calm chan struct{}
@@ -82,14 +83,14 @@ func newRun(t *testing.T, seed uint64) *run {
 	_, _ = rand.Read(key)
 	r := &run{
 		t: t, seed: seed, tally: newTally(), stop: make(chan struct{}), calm: make(chan struct{}),
-		bound: 6 * time.Second, think: 30 * time.Millisecond,
+		bound: 6 * time.Second, think: 30 * time.Millisecond, beat: *chaosTime / 12,
 		set: settings{
 			Keys: [][]byte{key}, Idle: 400 * time.Millisecond, Handler: time.Second,
 			Write: 400 * time.Millisecond, MaxSessions: max(4, *chaosClients*3/10), Big: 100 << 10,
 		},
 	}
 	if *chaosTime >= longForm {
-		r.bound, r.think = 15*time.Second, 400*time.Millisecond
+		r.bound, r.think, r.beat = 15*time.Second, 400*time.Millisecond, 4*time.Second
 		r.set.Idle, r.set.Handler, r.set.Write = 2*time.Second, 3*time.Second, time.Second
 		r.set.Big = 600 << 10
 	}
@@ -201,7 +202,7 @@ func (r *run) populatePipes(w *world, n int) {
 func (r *run) upheaval(killed, inside *world) {
 	random := mathrand.New(mathrand.NewPCG(r.seed, 1<<40))
 	over := time.After(*chaosTime)
-	beat := time.NewTicker(*chaosTime / 12)
+	beat := time.NewTicker(r.beat)
 	defer beat.Stop()
 	for n := 1; ; n++ {
 		select {
