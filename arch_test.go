@@ -34,6 +34,7 @@ var layers = map[string][]string{
 	"cmd":              {"actors", "bench", "cluster", "codec", "engine", "engine/store", "transport", "transport/client"},
 
 	"examples":                   {"engine", "transport"},
+	"internal/chaos":             {},
 	"internal/conformanceclient": {"transport/client", "codec"},
 
 	"engine/store":           {"engine"},

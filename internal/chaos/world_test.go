@@ -60,15 +60,6 @@ func (w *world) hit(client string, since moment) bool {
 	return hit && since.at.Sub(at) < w.recent()
 }
 
-func (w *world) isCalm() bool {
-	select {
-	case <-w.calm:
-		return true
-	default:
-		return false
-	}
-}
-
 func (w *world) stopped() bool {
 	select {
 	case <-w.stop:
@@ -172,16 +163,6 @@ func (t *tally) String() string {
 		fmt.Fprintf(&lines, "  %-22s %6d: %s\n", client, total, strings.Join(parts, ", "))
 	}
 	return lines.String()
-}
-
-// total sums up an outcome over all kinds of clients.
-func (t *tally) total(outcome string) (n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, counts := range t.counts {
-		n += counts[outcome]
-	}
-	return n
 }
 
 // party is what all clients have in common.
