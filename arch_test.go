@@ -36,6 +36,7 @@ var layers = map[string][]string{
 
 	"examples":                   {"engine", "transport"},
 	"examples/gateway":           {"engine", "transport", "transport/client", "codec"},
+	"internal/chaos":             {},
 	"internal/conformanceclient": {"transport/client", "codec"},
 
 	"engine/store":           {"engine"},

@@ -66,7 +66,7 @@ func (c *Call) earlier() (*rounds, error) {
 			return nil, errBadState
 		}
 		var s sealedState
-		if json.Unmarshal(plain, &s) != nil || time.Now().Unix() > s.Expires {
+		if json.Unmarshal(plain, &s) != nil || c.engine.now().Unix() > s.Expires {
 			return nil, errBadState
 		}
 		r.n, r.state = s.Rounds, s.State
@@ -178,7 +178,7 @@ func (c *Call) setInputRequired() error {
 		return codec.NewError(codec.CodeInternalError, "The request took too many rounds")
 	}
 	plain, err := json.Marshal(&sealedState{
-		Expires: time.Now().Add(stateLifetime).Unix(), Rounds: r.n + 1, Answers: r.answers, State: r.state,
+		Expires: c.engine.now().Add(stateLifetime).Unix(), Rounds: r.n + 1, Answers: r.answers, State: r.state,
 	})
 	if err != nil {
 		return fmt.Errorf("keeping the state of a request: %w", err)

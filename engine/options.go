@@ -118,8 +118,11 @@ type Options struct {
 	// of. Beyond it the account of one that is near its full rate is closed.
 	// Default 65,536.
 	RateLimitKeys int
-	// Clock gives the time by which sealed sessions begin and end. Default:
-	// time.Now.
+	// Clock gives the time by which everything is dated that clients carry along:
+	// sealed sessions and the state of 2026-07-28 begin and end by it, in use or
+	// not, and it may jump either way. What lasts for a while (an idle session, a
+	// time limit, a rate) is measured instead, and no jump touches it. A
+	// SessionStore goes by its own clock. Default: time.Now.
 	Clock func() time.Time
 	// Tasks keeps the records of tasks. Default: NewMemoryTasks(0).
 	Tasks TaskStore

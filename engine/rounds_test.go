@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -234,6 +235,24 @@ func TestStateExpires(t *testing.T) {
 		check(t, "the next round's", c.result(codec.MethodToolsCall, retry(callAsk, wordAnswer, next)),
 			complete(`"content":[{"type":"text","text":"Ann, hey, note of Ann"}]`))
 	})
+}
+
+// TestStateExpiresByTheClock does the same with Options.Clock, which jumps.
+func TestStateExpiresByTheClock(t *testing.T) {
+	var ahead atomic.Int64
+	e, _ := newEngine(t, &engine.Options{Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	addTwoRounds(t, e)
+	c := newModern(t, e).with(everything)
+	_, state := inputs(c.result(codec.MethodToolsCall, callAsk))
+	for _, jump := range []struct {
+		to  time.Duration
+		bad bool
+	}{{14 * time.Minute, false}, {16 * time.Minute, true}, {-16 * time.Minute, false}, {0, false}} {
+		ahead.Store(int64(jump.to))
+		if got := c.result(codec.MethodToolsCall, retry(callAsk, annAnswer, state)); (got == badState) != jump.bad {
+			t.Errorf("with a clock that is %v ahead: got %s, want it refused: %t", jump.to, got, jump.bad)
+		}
+	}
 }
 
 // TestRoundsAreBounded has a handler that asks for ever.

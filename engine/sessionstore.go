@@ -23,8 +23,10 @@ type SessionStore interface {
 	// the store has as many names as it can keep, it lets those go that were
 	// created first, and from then on reports every session as revoked that
 	// was created at that time or before: none comes back, but a few lose
-	// theirs. It returns when the note will outlive the process, where the
-	// store can do that.
+	// theirs. A name whose time is over may go as well, but the store remembers
+	// that time and reports what expires no later as revoked: a clock that is
+	// set back brings nothing back. It returns when the note will outlive the
+	// process, where the store can do that.
 	Revoke(ctx context.Context, s SessionRef) error
 	// Revoked reports whether Revoke was called. An error means that it cannot
 	// be told, and the session is not brought back.
@@ -55,7 +57,8 @@ type MemorySessions struct {
 	mu      sync.Mutex // guards what follows
 	revoked map[string]struct{}
 	oldest  tombstones
-	floor   time.Time
+	floor   time.Time // what was created by then is as good as revoked
+	over    time.Time // and so is what expires by then
 	states  map[string]*linked.Element
 	saved   linked.List // *memoryState, the one saved first at the front
 }
@@ -118,6 +121,8 @@ func (m *MemorySessions) Revoke(_ context.Context, s SessionRef) error {
 		delete(m.revoked, first.Name)
 		if first.Expires.After(now) {
 			m.floor = first.Created
+		} else if first.Expires.After(m.over) {
+			m.over = first.Expires
 		}
 		if len(m.oldest) == 0 {
 			break
@@ -129,7 +134,7 @@ func (m *MemorySessions) Revoke(_ context.Context, s SessionRef) error {
 // isRevoked is Revoked. m.mu is held.
 func (m *MemorySessions) isRevoked(s SessionRef) bool {
 	_, found := m.revoked[s.Name]
-	return found || !s.Created.After(m.floor)
+	return found || !s.Created.After(m.floor) || !s.Expires.After(m.over)
 }
 
 // Revoked implements SessionStore. It never fails.

@@ -26,6 +26,7 @@ var (
 	bucketEnding  = []byte("state-order")   // expires, name to nothing
 	bucketMeta    = []byte("meta")
 	keyFloor      = []byte("floor") // in bucketMeta: see engine.SessionStore.Revoke
+	keyOver       = []byte("over")  // in bucketMeta: the last expiry of a name that was let go
 )
 
 // Options configures Open. Nil is fine.
@@ -117,7 +118,7 @@ func (s *Store) Revoke(ctx context.Context, ref engine.SessionRef) error {
 }
 
 // trimRevoked drops the revoked names that were created first: those whose time
-// is over, and those beyond the limit, which move the floor.
+// is over, and those beyond the limit. Each kind moves a mark of its own.
 func (s *Store) trimRevoked(tx *bbolt.Tx, n int) error {
 	now := time.Now()
 	for n > 0 {
@@ -132,10 +133,12 @@ func (s *Store) trimRevoked(tx *bbolt.Tx, n int) error {
 		if alive && n <= s.max {
 			return nil
 		}
-		if alive {
-			if err := tx.Bucket(bucketMeta).Put(keyFloor, created); err != nil {
-				return err
-			}
+		mark, to := keyFloor, created
+		if !alive && len(value) == 16 {
+			mark, to = keyOver, slices.Clone(value[8:])
+		}
+		if err := raise(tx, mark, to); err != nil {
+			return err
 		}
 		if err := tx.Bucket(bucketOldest).Delete(append(created, name...)); err != nil {
 			return err
@@ -161,8 +164,22 @@ func revoked(tx *bbolt.Tx, ref engine.SessionRef) bool {
 	if tx.Bucket(bucketRevoked).Get([]byte(ref.Name)) != nil {
 		return true
 	}
-	floor := tx.Bucket(bucketMeta).Get(keyFloor)
-	return floor != nil && bytes.Compare(appendTime(nil, ref.Created), floor) <= 0
+	return reached(tx, keyFloor, ref.Created) || reached(tx, keyOver, ref.Expires)
+}
+
+// reached reports whether a mark is at a time or beyond it.
+func reached(tx *bbolt.Tx, mark []byte, t time.Time) bool {
+	at := tx.Bucket(bucketMeta).Get(mark)
+	return at != nil && bytes.Compare(appendTime(nil, t), at) <= 0
+}
+
+// raise moves a mark to a time, but never back.
+func raise(tx *bbolt.Tx, mark, to []byte) error {
+	b := tx.Bucket(bucketMeta)
+	if bytes.Compare(b.Get(mark), to) >= 0 {
+		return nil
+	}
+	return b.Put(mark, to)
 }
 
 // Save implements engine.SessionStore.

@@ -89,18 +89,21 @@ func Open(ctx context.Context, url string, o *Options) (*Store, error) {
 func (s *Store) Close() error { return s.client.Close() }
 
 // revoke notes a name in two sorted sets, by creation and by expiry, drops what
-// is over and what is too much, and moves the floor for the latter.
-// KEYS: by creation, by expiry, floor, state. ARGV: name, created, expires, now,
-// most.
+// is over and what is too much, and moves a mark for each, the time of expiry and
+// the floor of creation.
+// KEYS: by creation, by expiry, floor, state, over. ARGV: name, created, expires,
+// now, most.
 var revoke = redis.NewScript(`
 redis.call('DEL', KEYS[4])
 local floor = tonumber(redis.call('GET', KEYS[3]) or '-1')
-if tonumber(ARGV[2]) <= floor then return 0 end
+local ended = tonumber(redis.call('GET', KEYS[5]) or '-1')
+if tonumber(ARGV[2]) <= floor or tonumber(ARGV[3]) <= ended then return 0 end
 redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
 while true do
   local over = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[4], 'LIMIT', 0, 100)
   if #over == 0 then break end
+  redis.call('SET', KEYS[5], redis.call('ZSCORE', KEYS[2], over[#over]))
   redis.call('ZREM', KEYS[1], unpack(over))
   redis.call('ZREM', KEYS[2], unpack(over))
 end
@@ -114,7 +117,9 @@ return 1
 
 // Revoke implements engine.SessionStore.
 func (s *Store) Revoke(ctx context.Context, ref engine.SessionRef) error {
-	keys := []string{s.prefix + "revoked", s.prefix + "revoked-expiry", s.prefix + "floor", s.stateKey(ref)}
+	keys := []string{
+		s.prefix + "revoked", s.prefix + "revoked-expiry", s.prefix + "floor", s.stateKey(ref), s.prefix + "over",
+	}
 	err := revoke.Run(ctx, s.client, keys, ref.Name, ref.Created.UnixMilli(), ref.Expires.UnixMilli(),
 		time.Now().UnixMilli(), s.max).Err()
 	if err != nil {
@@ -126,9 +131,10 @@ func (s *Store) Revoke(ctx context.Context, ref engine.SessionRef) error {
 // Revoked implements engine.SessionStore.
 func (s *Store) Revoked(ctx context.Context, ref engine.SessionRef) (bool, error) {
 	var score *redis.FloatCmd
-	var floor *redis.StringCmd
+	var floor, over *redis.StringCmd
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		score, floor = p.ZScore(ctx, s.prefix+"revoked", ref.Name), p.Get(ctx, s.prefix+"floor")
+		score = p.ZScore(ctx, s.prefix+"revoked", ref.Name)
+		floor, over = p.Get(ctx, s.prefix+"floor"), p.Get(ctx, s.prefix+"over")
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
@@ -140,15 +146,24 @@ func (s *Store) Revoked(ctx context.Context, ref engine.SessionRef) (bool, error
 	case !errors.Is(err, redis.Nil):
 		return false, fmt.Errorf("redis: %w", err)
 	}
-	text, err := floor.Result()
+	old, err := reached(floor, ref.Created)
+	if old || err != nil {
+		return old, err
+	}
+	return reached(over, ref.Expires)
+}
+
+// reached reports whether a mark is at a time or beyond it.
+func reached(mark *redis.StringCmd, t time.Time) (bool, error) {
+	text, err := mark.Result()
 	if errors.Is(err, redis.Nil) {
 		return false, nil
 	}
 	ms, parseErr := strconv.ParseFloat(text, 64)
 	if err = errors.Join(err, parseErr); err != nil {
-		return false, fmt.Errorf("redis: the floor of revoked sessions: %w", err)
+		return false, fmt.Errorf("redis: a mark of revoked sessions: %w", err)
 	}
-	return float64(ref.Created.UnixMilli()) <= ms, nil
+	return float64(t.UnixMilli()) <= ms, nil
 }
 
 // Save implements engine.SessionStore.
