@@ -104,11 +104,11 @@ func (s *Session) Close(cause error) {
 // Hold counts something as activity, an open stream say, until release is
 // called. A session with activity does not expire.
 func (s *Session) Hold() (release func()) {
-	s.begin(s.system)
+	s.begin()
 	var once atomic.Bool
 	return func() {
 		if !once.Swap(true) {
-			s.end(s.system)
+			s.end()
 		}
 	}
 }
@@ -116,14 +116,21 @@ func (s *Session) Hold() (release func()) {
 // Busy reports whether anything is in flight or open.
 func (s *Session) Busy() bool { return s.active.Load() > 0 }
 
-func (s *Session) begin(system *System) {
-	s.active.Add(1)
-	s.lastActive.Store(system.now())
-}
+// begin counts a use. When that was matters only after the last one has ended.
+func (s *Session) begin() { s.active.Add(1) }
 
-func (s *Session) end(system *System) {
-	s.lastActive.Store(system.now()) // first: who is not in use is judged by it
-	s.active.Add(-1)
+// end ends a use. The last one notes the time, and first: who is not in use is
+// judged by it.
+func (s *Session) end() {
+	for {
+		users := s.active.Load()
+		if users <= 1 {
+			s.Touch()
+		}
+		if s.active.CompareAndSwap(users, users-1) {
+			return
+		}
+	}
 }
 
 // Touch counts as activity at this moment.
