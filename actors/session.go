@@ -34,7 +34,7 @@ type Session struct {
 	heapIndex [heapKinds]int32
 
 	// What follows is the actor's own: only its Receive touches it.
-	inFlight      map[string]*Request
+	inFlight      inFlight
 	outgoing      map[uint64]*Outgoing
 	nextOutgoing  uint64
 	subscriptions map[string]*Subscription
@@ -163,7 +163,7 @@ func (s *Session) Cancel(id []byte) (found bool) {
 		if refusal != nil {
 			return
 		}
-		if r := s.inFlight[string(id)]; r != nil {
+		if r := s.inFlight.get(string(id)); r != nil {
 			found = r.end(0, ErrCancelled)
 		}
 	})
@@ -222,21 +222,16 @@ func (s *Session) task(ctx actor.Context, t *task) {
 func (s *Session) request(r *Request) {
 	switch {
 	case r.ending:
-		if s.inFlight[r.key()] == r {
-			delete(s.inFlight, r.key())
-		}
+		s.inFlight.remove(r)
 		r.note(nil)
 	case s.stopped:
 		r.note(ErrSessionClosed)
-	case len(s.inFlight) >= s.system.limits.MaxRequestsPerSession:
+	case s.inFlight.len() >= s.system.limits.MaxRequestsPerSession:
 		r.note(ErrOverloaded)
-	case s.inFlight[r.key()] != nil:
+	case s.inFlight.get(r.key()) != nil:
 		r.note(ErrDuplicateID)
 	default:
-		if s.inFlight == nil {
-			s.inFlight = make(map[string]*Request)
-		}
-		s.inFlight[r.key()] = r
+		s.inFlight.add(r)
 		r.note(nil)
 	}
 }
@@ -248,7 +243,7 @@ func (s *Session) stopping() {
 	if s.ended.CompareAndSwap(nil, &stopped) {
 		s.leave()
 	}
-	for _, r := range s.inFlight {
+	for r := range s.inFlight.all {
 		r.end(0, s.Cause())
 	}
 	for _, o := range s.outgoing {
