@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -34,7 +35,7 @@ type lazyConn struct {
 
 	mu      sync.Mutex // guards what follows; not held while reading
 	wanted  time.Time  // the deadline of reads; zero means none
-	armed   time.Time  // that of TCPConn, not later than wanted unless a read begins by setting it
+	armed   time.Time  // that of TCPConn; not later than wanted while a read is under way
 	readers int        // reads under way
 }
 
@@ -85,6 +86,10 @@ func (c *lazyConn) Read(b []byte) (int, error) {
 		}
 	}
 }
+
+// WriteTo copies all that is read to w. That of TCPConn would not know the
+// deadline that is wanted.
+func (c *lazyConn) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{c}) }
 
 // begin counts a read, unless its deadline lies long ago.
 func (c *lazyConn) begin() bool {

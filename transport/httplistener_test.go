@@ -103,6 +103,22 @@ func TestListenerDeadlines(t *testing.T) {
 	}
 }
 
+// TestListenerCopies: a copy goes on past a deadline that was undone.
+func TestListenerCopies(t *testing.T) {
+	ours, peer := lazyPair(t)
+	_ = ours.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	_ = ours.SetReadDeadline(time.Time{})
+	go func() {
+		time.Sleep(150 * time.Millisecond)
+		_, _ = io.WriteString(peer, "late")
+		_ = peer.Close()
+	}()
+	var got strings.Builder
+	if n, err := io.Copy(&got, ours); n != 4 || err != nil || got.String() != "late" {
+		t.Errorf("Copy: got %d, %v, %q, want 4, no error, late", n, err, got.String())
+	}
+}
+
 // TestListenerServes holds the timeouts of an http.Server on the listener.
 func TestListenerServes(t *testing.T) {
 	noLeaks(t)
