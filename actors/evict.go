@@ -23,7 +23,7 @@ func (s *System) Acquire(key string) *Session {
 }
 
 // Release ends what Acquire began.
-func (s *Session) Release() { s.end(s.system) }
+func (s *Session) Release() { s.end() }
 
 // retire ends a session unless it is in use.
 func (s *Session) retire(cause error) {

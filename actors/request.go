@@ -86,11 +86,11 @@ func (s *System) Lease(session *Session, id []byte, owner Owner) (*Request, erro
 
 // register has the session take note of the request.
 func (r *Request) register() error {
-	r.session.begin(r.system)
+	r.session.begin()
 	r.ending, r.refusal = false, nil
 	r.tell()
 	if r.refusal != nil {
-		r.session.end(r.system)
+		r.session.end()
 	}
 	return r.refusal
 }
@@ -136,7 +136,7 @@ func (r *Request) Release() {
 	r.mu.Unlock()
 	if r.session != nil {
 		r.Forget()
-		r.session.end(r.system)
+		r.session.end()
 	}
 	r.session, r.id = nil, nil
 	r.system.inFlight.Add(-1)

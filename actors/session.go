@@ -34,7 +34,7 @@ type Session struct {
 	heapIndex [heapKinds]int32
 
 	// What follows is the actor's own: only its Receive touches it.
-	inFlight      map[string]*Request
+	inFlight      inFlight
 	outgoing      map[uint64]*Outgoing
 	nextOutgoing  uint64
 	subscriptions map[string]*Subscription
@@ -104,11 +104,11 @@ func (s *Session) Close(cause error) {
 // Hold counts something as activity, an open stream say, until release is
 // called. A session with activity does not expire.
 func (s *Session) Hold() (release func()) {
-	s.begin(s.system)
+	s.begin()
 	var once atomic.Bool
 	return func() {
 		if !once.Swap(true) {
-			s.end(s.system)
+			s.end()
 		}
 	}
 }
@@ -116,14 +116,21 @@ func (s *Session) Hold() (release func()) {
 // Busy reports whether anything is in flight or open.
 func (s *Session) Busy() bool { return s.active.Load() > 0 }
 
-func (s *Session) begin(system *System) {
-	s.active.Add(1)
-	s.lastActive.Store(system.now())
-}
+// begin counts a use. When that was matters only after the last one has ended.
+func (s *Session) begin() { s.active.Add(1) }
 
-func (s *Session) end(system *System) {
-	s.lastActive.Store(system.now()) // first: who is not in use is judged by it
-	s.active.Add(-1)
+// end ends a use. The last one notes the time, and first: who is not in use is
+// judged by it.
+func (s *Session) end() {
+	for {
+		users := s.active.Load()
+		if users <= 1 {
+			s.Touch()
+		}
+		if s.active.CompareAndSwap(users, users-1) {
+			return
+		}
+	}
 }
 
 // Touch counts as activity at this moment.
@@ -156,7 +163,7 @@ func (s *Session) Cancel(id []byte) (found bool) {
 		if refusal != nil {
 			return
 		}
-		if r := s.inFlight[string(id)]; r != nil {
+		if r := s.inFlight.get(string(id)); r != nil {
 			found = r.end(0, ErrCancelled)
 		}
 	})
@@ -215,21 +222,16 @@ func (s *Session) task(ctx actor.Context, t *task) {
 func (s *Session) request(r *Request) {
 	switch {
 	case r.ending:
-		if s.inFlight[r.key()] == r {
-			delete(s.inFlight, r.key())
-		}
+		s.inFlight.remove(r)
 		r.note(nil)
 	case s.stopped:
 		r.note(ErrSessionClosed)
-	case len(s.inFlight) >= s.system.limits.MaxRequestsPerSession:
+	case s.inFlight.len() >= s.system.limits.MaxRequestsPerSession:
 		r.note(ErrOverloaded)
-	case s.inFlight[r.key()] != nil:
+	case s.inFlight.get(r.key()) != nil:
 		r.note(ErrDuplicateID)
 	default:
-		if s.inFlight == nil {
-			s.inFlight = make(map[string]*Request)
-		}
-		s.inFlight[r.key()] = r
+		s.inFlight.add(r)
 		r.note(nil)
 	}
 }
@@ -241,7 +243,7 @@ func (s *Session) stopping() {
 	if s.ended.CompareAndSwap(nil, &stopped) {
 		s.leave()
 	}
-	for _, r := range s.inFlight {
+	for r := range s.inFlight.all {
 		r.end(0, s.Cause())
 	}
 	for _, o := range s.outgoing {

@@ -33,6 +33,8 @@ type HTTPHandler struct {
 	engine  *engine.Engine
 	options HTTPOptions
 	guard   *guard
+	posts   sync.Pool // of *post
+	watch   watch
 	streams atomic.Int64 // open event streams
 	read    atomic.Int64 // bytes of bodies
 	refused refusals
@@ -49,6 +51,8 @@ var _ http.Handler = (*HTTPHandler)(nil)
 func NewHTTPHandler(e *engine.Engine, o *HTTPOptions) *HTTPHandler {
 	h := &HTTPHandler{engine: e, options: o.withDefaults()}
 	h.guard = newGuard(&h.options)
+	h.posts.New = h.newPost
+	h.watch.init(h)
 	// The ids of streams are not those of an earlier process, whose sessions may
 	// come back: no more than 65,536 are made in a millisecond.
 	if e.SealsSessions() {
@@ -160,6 +164,7 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if codec.IsBatch(p.body) {
+		p.message.Reset() // it is not decoded
 		h.batch(p, r)
 		return
 	}
@@ -208,7 +213,7 @@ func (h *HTTPHandler) modern(p *post, r *http.Request, version string) {
 			return
 		}
 		p.arm()
-		h.engine.ReceiveModern(r.Context(), nil, &p.message, r.Header, p)
+		h.engine.ReceiveModern(r.Context(), nil, &p.message, canonicalHeaders(r.Header), p)
 	case codec.KindNotification:
 		if !engine.ParseRevision(version).IsModern() {
 			p.refuse(http.StatusBadRequest, h.engine.Unsupported([]byte(version)))
@@ -267,20 +272,22 @@ var (
 func (h *HTTPHandler) readBody(p *post, w http.ResponseWriter, r *http.Request) bool {
 	limit := h.options.MaxMessageBytes
 	if r.ContentLength > int64(limit) {
-		tooLarge(w, limit)
+		h.tooLarge(w)
 		return false
 	}
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(h.options.BodyTimeout))
+	turn := p.wait(waitsBody)
 	body, err := readAll(p.body[:0], r.Body, limit)
+	late := p.gotBody(turn)
 	p.body = body
 	h.read.Add(int64(len(body)))
 	switch {
 	case err == nil:
-		_ = control.SetReadDeadline(time.Time{})
+		if late {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+		}
 		return true
 	case errors.Is(err, errTooLarge):
-		tooLarge(w, limit)
+		h.tooLarge(w)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
 		refuse(w, http.StatusRequestTimeout, codec.CodeInvalidRequest, "Request Timeout: the body did not arrive")
@@ -293,10 +300,13 @@ func (h *HTTPHandler) readBody(p *post, w http.ResponseWriter, r *http.Request) 
 
 var errTooLarge = errors.New("transport: body too large")
 
-func tooLarge(w http.ResponseWriter, limit int) {
+// tooLarge refuses a body. The server may read a part of the rest before it
+// closes the connection, and not for longer than a body may take.
+func (h *HTTPHandler) tooLarge(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.options.BodyTimeout))
 	w.Header().Set("Connection", "close")
 	refuse(w, http.StatusRequestEntityTooLarge, codec.CodeInvalidRequest,
-		"Content Too Large: a message may have "+strconv.Itoa(limit)+" bytes")
+		"Content Too Large: a message may have "+strconv.Itoa(h.options.MaxMessageBytes)+" bytes")
 }
 
 // readAll reads into buf, which grows, until the end or limit bytes.

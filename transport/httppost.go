@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpengine/mcpengine/codec"
@@ -17,9 +18,10 @@ type post struct {
 	w       http.ResponseWriter
 	body    []byte
 	message codec.Message
-	timer   *time.Timer // commits to an event stream, then keeps it alive
-	armed   bool        // the timer runs
-	expired bool        // the timer could not be stopped: not to be reused
+
+	turn  atomic.Uint64 // what it waits for, and a number that is another each time; see watch
+	seen  waiting       // turn as the watch saw it last; this and what follows is the watch's
+	since time.Time     // when it saw that first
 
 	json, events bool // what the client takes
 	modern       bool // the stateless era, which pairs errors with statuses
@@ -33,8 +35,9 @@ type post struct {
 	started bool // the header has been written
 	ended   bool // no more frames
 	writing bool
-	slow    bool // the timer has fired
-	failed  bool // the peer is gone
+	slow    bool        // it took longer than CommitDelay
+	failed  bool        // the peer is gone
+	timer   *time.Timer // keeps a slow reply alive
 
 	deadline bool // a write deadline is set on the connection
 }
@@ -47,20 +50,21 @@ const (
 	replyEvents           // an event stream
 )
 
-var posts = sync.Pool{New: func() any {
-	p := new(post)
+// newPost makes a post of the handler's pool.
+func (h *HTTPHandler) newPost() any {
+	p := &post{handler: h}
 	p.idle.L = &p.mu
+	h.watch.add(p)
 	return p
-}}
+}
 
 func takePost(h *HTTPHandler, w http.ResponseWriter, json, events bool) *post {
-	p := posts.Get().(*post)
+	p := h.posts.Get().(*post)
 	p.mu.Lock()
-	p.handler, p.w, p.json, p.events = h, w, json, events
+	p.w, p.json, p.events = w, json, events
 	p.form, p.status, p.started, p.ended, p.slow, p.failed = replyNone, http.StatusOK, false, false, false, false
 	p.deadline, p.modern = false, false
 	p.queue = p.queue[:0]
-	p.message.Reset() // not every request is decoded
 	p.mu.Unlock()
 	return p
 }
@@ -68,24 +72,14 @@ func takePost(h *HTTPHandler, w http.ResponseWriter, json, events bool) *post {
 // arm begins the time after which the reply becomes an event stream. It is
 // called when the request goes to the engine.
 func (p *post) arm() {
-	p.mu.Lock() // tick may come at once and look at the timer
-	defer p.mu.Unlock()
-	switch {
-	case !p.events:
-	case p.timer == nil:
-		p.timer = time.AfterFunc(p.handler.options.CommitDelay, p.tick)
-	default:
-		p.timer.Reset(p.handler.options.CommitDelay)
+	if p.events {
+		p.wait(waitsReply)
 	}
-	p.armed = p.events
 }
 
 // give ends the reply, when the engine is done with it, and gives p back.
 func (p *post) give() {
-	if p.armed && !p.timer.Stop() {
-		p.expired = true
-	}
-	p.armed = false
+	p.wait(waitsNot)
 	p.mu.Lock()
 	p.ended = true
 	for p.writing {
@@ -99,11 +93,14 @@ func (p *post) give() {
 		// reset what it did not set.
 		_ = http.NewResponseController(p.w).SetWriteDeadline(time.Time{})
 	}
-	p.w, p.handler = nil, nil
-	reuse := !p.expired && max(cap(p.body), cap(p.queue), cap(p.spare)) <= maxKeptBuffer
+	p.w = nil
+	if p.slow {
+		p.timer.Stop()
+	}
+	reuse := !p.slow && max(cap(p.body), cap(p.queue), cap(p.spare)) <= maxKeptBuffer
 	p.mu.Unlock()
 	if reuse {
-		posts.Put(p)
+		p.handler.posts.Put(p)
 	}
 }
 
@@ -278,25 +275,6 @@ func eventHeader(header http.Header) {
 	header["Content-Type"] = contentEvents
 	header["Cache-Control"] = []string{"no-cache, no-transform"}
 	header["X-Accel-Buffering"] = []string{"no"}
-}
-
-// tick commits a reply that takes long to an event stream, and then keeps it
-// alive.
-func (p *post) tick() {
-	p.mu.Lock()
-	if p.ended || p.w == nil {
-		p.mu.Unlock()
-		return
-	}
-	p.slow = true
-	if p.form == replyNone {
-		p.form = replyEvents
-	} else {
-		p.queue = append(p.queue, keepAlive...)
-	}
-	p.timer.Reset(p.handler.options.KeepAlive)
-	p.mu.Unlock()
-	p.Flush()
 }
 
 // keepAlive is a comment, which clients skip.

@@ -128,3 +128,17 @@ func headerOf(r *http.Request, name string) string {
 	}
 	return ""
 }
+
+// canonicalHeaders are the headers of a request, for those who mostly ask by the
+// canonical name, which http.Header would make at each call.
+type canonicalHeaders http.Header
+
+var _ engine.Headers = canonicalHeaders(nil)
+
+// Values gives the values of a header.
+func (h canonicalHeaders) Values(name string) []string {
+	if values, ok := h[name]; ok {
+		return values
+	}
+	return http.Header(h).Values(name)
+}

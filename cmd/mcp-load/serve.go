@@ -292,10 +292,8 @@ func (s *server) serveStdio(ctx context.Context) error {
 
 // serveHTTP serves a listener until ctx ends, and then drains.
 func (s *server) serveHTTP(ctx context.Context, listener net.Listener) error {
-	mux := http.NewServeMux()
-	mux.Handle(s.flags.path, s.config.authenticate(s.handler))
 	web := &http.Server{
-		Handler:           mux,
+		Handler:           endpoint(s.flags.path, s.config.authenticate(s.handler)),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -305,7 +303,7 @@ func (s *server) serveHTTP(ctx context.Context, listener net.Listener) error {
 	s.web.Store(web)
 	failed := make(chan error, 1)
 	go func() {
-		if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := web.Serve(transport.NewListener(listener)); !errors.Is(err, http.ErrServerClosed) {
 			failed <- err
 		}
 	}()
@@ -320,6 +318,20 @@ func (s *server) serveHTTP(ctx context.Context, listener net.Listener) error {
 		return &exitError{exitRuntime, err.Error()}
 	}
 	return nil
+}
+
+// endpoint serves one path. The mux, which is for what is not asked for by that
+// very path, such as one to be cleaned, costs every other request a percent.
+func endpoint(path string, handler http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(path, handler)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == path && r.URL.RawPath == "" && r.Method != http.MethodConnect {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // shutdown drains the engine and then closes the connections. The error says
