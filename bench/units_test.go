@@ -205,6 +205,11 @@ func TestReasons(t *testing.T) {
 		{"CPU in one process", func(e *evidence) { e.cpu, e.inProcess = 0.91, true }, ""},
 		{"CPU of a short run", func(e *evidence) { e.cpu, e.window = 0.91, time.Second-1 }, ""},
 		{"closed loop", func(e *evidence) { e.open, e.begun, e.lagP99 = false, 5, time.Second }, ""},
+		{"late for memory management", func(e *evidence) { e.lagP99, e.stopped = 11*time.Millisecond, 2*time.Second }, "memory management stopped it for 3.3 %"},
+		{"late, at any rate", func(e *evidence) { e.lagP99, e.stopped = 11*time.Millisecond, time.Second/2 }, "other work on this machine"},
+		{"stopped now and then", func(e *evidence) { e.stopped = 15 * time.Second }, ""},
+		{"stopped most of the time", func(e *evidence) { e.stopped = 16 * time.Second }, "memory management stopped the generator for 27 % of the time"},
+		{"stopped with its server", func(e *evidence) { e.stopped, e.inProcess = 16*time.Second, true }, ""},
 		{"nothing", func(e *evidence) { e.scheduled, e.begun = 0, 0 }, "no call was begun"},
 		{"descriptors", func(e *evidence) { e.starved = 3 }, "ulimit -n"},
 	} {
