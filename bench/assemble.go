@@ -12,7 +12,7 @@ func (r *run) result(c *collector, started time.Time) *Result {
 	window := max(r.windowEnd().Sub(r.from), 0)
 	res := &Result{
 		Schema: Schema, Version: r.cfg.Version, Started: started.UTC().Truncate(time.Millisecond), Command: r.cfg.Argv,
-		Conditions: r.conditions(window), Sessions: r.sessionCounts(), Requests: r.requestCounts(c), Latency: r.latencies(c),
+		Conditions: r.conditions(window), Sessions: r.sessionCounts(), Requests: r.requestCounts(c), Latency: r.latencies(c), Flows: r.flowCounts(c),
 		Server: c.usage.result(), Intervals: c.rows, log: r.histogramLog(c),
 	}
 	if res.Command == nil {
@@ -20,16 +20,25 @@ func (r *run) result(c *collector, started time.Time) *Result {
 	}
 	res.Streams, res.ServerRequests = r.streamCounts(), r.serverRequests()
 	res.Verdict = r.verdict(c, window, res)
-	observed := float64(r.cfg.Concurrency)
-	if r.cfg.Rate > 0 && c.flightN > 0 {
-		observed = c.flightSum / c.flightN
-	}
-	res.LittlesLaw = littlesLaw(c.total.ended, c.total.busy, window, observed)
+	res.LittlesLaw = r.flights(c, window).law()
 	res.Thresholds = evaluate(r.cfg.Thresholds, res)
 	r.mu.Lock()
 	res.Ended = r.ended
 	r.mu.Unlock()
 	return res
+}
+
+// flights gives what Little's law is checked with.
+func (r *run) flights(c *collector, window time.Duration) *flights {
+	f := &flights{window: window, ended: c.total.ended, busy: c.total.busy}
+	switch {
+	case !r.cfg.open():
+		f.think = c.total.think
+		f.population = max(r.cfg.Users, r.cfg.Concurrency)
+	case c.flightN > 0:
+		f.observed, f.samples = c.flightSum/c.flightN, c.flightN
+	}
+	return f
 }
 
 func (r *run) conditions(window time.Duration) Conditions {
@@ -39,14 +48,24 @@ func (r *run) conditions(window time.Duration) Conditions {
 		Concurrency: r.cfg.Concurrency, Sessions: r.cfg.Sessions, DurationS: round(window.Seconds(), 3),
 		WarmupS: r.cfg.Warmup.Seconds(), Seed: r.cfg.Seed,
 		Host:   Host{CPUs: runtime.GOMAXPROCS(0), OS: runtime.GOOS, Go: runtime.Version()},
-		Server: agreed.server, TimeoutS: r.cfg.Timeout.Seconds(), InProcess: r.cfg.InProcess,
+		Server: agreed.server, TimeoutS: r.cfg.Timeout.Seconds(), HTTP2: r.cfg.HTTP2, InProcess: r.cfg.InProcess,
+		Scenario: r.cfg.Scenario,
 	}
-	if r.cfg.Rate > 0 {
-		c.Loop, c.RateRPS, c.Arrivals = "open", r.cfg.Rate, string(r.cfg.Arrivals)
+	switch {
+	case r.cfg.open():
+		c.Loop, c.RateRPS, c.Arrivals = "open", r.cfg.peakRate(), string(r.cfg.Arrivals)
 		c.MaxInFlight, c.Overflow = r.cfg.MaxInFlight, string(r.cfg.Overflow)
+	case r.cfg.Users > 0:
+		c.Users, c.ThinkTime = r.cfg.Users, r.cfg.ThinkTime.String()
 	}
-	for _, t := range r.tools {
-		c.Tools = append(c.Tools, t.name)
+	for _, s := range r.cfg.Stages {
+		c.Stages = append(c.Stages, StageCondition{s.Duration.Seconds(), s.Rate})
+		c.StartRPS = r.cfg.Rate
+	}
+	for _, s := range r.series[:r.calls] {
+		if s.tool != "" {
+			c.Tools = append(c.Tools, s.tool)
+		}
 	}
 	return c
 }
@@ -65,7 +84,7 @@ func (r *run) requestCounts(c *collector) Requests {
 	q := Requests{
 		Total: c.total.total(), OK: n[outcomeOK], ToolError: n[outcomeToolError], RPCError: n[outcomeRPCError],
 		HTTPError: n[outcomeHTTPError], TransportError: n[outcomeTransportError], Timeout: n[outcomeTimeout],
-		Cancelled: n[outcomeCancelled], Dropped: r.dropped.Load(), RPCCodes: c.total.rpcCodes, HTTPCodes: c.total.httpCodes,
+		Cancelled: n[outcomeCancelled], CancelledMeant: c.total.meant, Dropped: r.dropped.Load(), RPCCodes: c.total.rpcCodes, HTTPCodes: c.total.httpCodes,
 		Warmup: r.warm.Load(), Examples: map[string]string{}, Outcomes: map[string]*Dist{},
 	}
 	for o := outcomeOK + 1; o < outcomes; o++ {
@@ -79,38 +98,66 @@ func (r *run) requestCounts(c *collector) Requests {
 	return q
 }
 
-// latencies gives a row for each tool that had a success, and the row of all.
+// latencies gives a row for each series that had a success, and the row of all.
 func (r *run) latencies(c *collector) []Latency {
 	out := []Latency{}
-	row := func(method, tool string, t triple, response, service []int) {
+	row := func(s series, t triple, response, service []int) {
 		out = append(out, Latency{
-			Method: method, Tool: tool, Response: distOf(t.response, c.times.blocks(response...)),
+			Method: s.method, Tool: s.tool, Response: distOf(t.response, c.times.blocks(response...)),
 			Service: distOf(t.service, c.times.blocks(service...)), TTFB: distOf(t.ttfb, nil),
 		})
 	}
 	var response, service []int
-	for i, t := range c.total.tools {
-		response, service = append(response, 2*i), append(service, 2*i+1)
-		if t.response.TotalCount() > 0 {
-			row("tools/call", r.tools[i].name, t, []int{2 * i}, []int{2*i + 1})
+	for i, t := range c.total.series {
+		s := r.series[i]
+		switch {
+		case i < r.calls:
+			response, service = append(response, 2*i), append(service, 2*i+1)
+			if t.response != nil {
+				row(s, t, []int{2 * i}, []int{2*i + 1})
+			}
+		case s.method != flowSeries && t.response != nil:
+			row(s, triple{response: t.response}, []int{2 * i}, nil)
 		}
 	}
-	row("*", "", c.total.all(), response, service)
+	row(series{method: "*"}, c.total.all(r.calls), response, service)
+	return out
+}
+
+// flowCounts says what became of the flows.
+func (r *run) flowCounts(c *collector) []FlowCount {
+	if r.script == nil {
+		return nil
+	}
+	var out []FlowCount
+	for i := range r.script.flows {
+		f := &r.script.flows[i]
+		n := FlowCount{Flow: f.name, Begun: f.begun.Load(), Completed: f.completed.Load(), Failed: f.failed.Load()}
+		n.Unfinished = n.Begun - n.Completed - n.Failed
+		f.mu.Lock()
+		n.FirstWhy = f.firstWhy
+		f.mu.Unlock()
+		n.Duration = distOf(c.total.series[f.series].response, c.times.blocks(2*f.series))
+		out = append(out, n)
+	}
 	return out
 }
 
 func (r *run) verdict(c *collector, window time.Duration, res *Result) Verdict {
 	begun := r.measured.Load()
-	v := Verdict{AskedRPS: r.cfg.Rate, GeneratorCPU: c.cpu.share(), GCPauseMaxUS: c.cpu.pauses.longest.Microseconds()}
+	v := Verdict{
+		AskedRPS: round(r.cfg.askedRate(window), 2), GeneratorCPU: c.cpu.share(), GCPauseMaxUS: c.cpu.pauses.longest.Microseconds(),
+	}
 	if s := window.Seconds(); s > 0 {
 		v.DeliveredRPS = round(float64(begun)/s, 2)
 		v.CompletedRPS = round(float64(c.total.answered)/s, 2)
 	}
-	if r.cfg.Rate > 0 {
+	paced := r.cfg.open() || r.cfg.Users > 0
+	if paced {
 		v.LagP99US = quantileOf(c.total.lag, 99)
 	}
 	e := evidence{
-		open: r.cfg.Rate > 0, inProcess: r.cfg.InProcess, scheduled: begun + r.dropped.Load(), begun: begun, window: window,
+		open: r.cfg.open(), paced: paced, inProcess: r.cfg.InProcess, scheduled: begun + r.dropped.Load(), begun: begun, window: window,
 		lagP99:     time.Duration(v.LagP99US) * time.Microsecond,
 		serviceP99: time.Duration(res.Latency[len(res.Latency)-1].Service.P99US) * time.Microsecond,
 		cpu:        v.GeneratorCPU, held: r.held.Load(), maxInFlight: r.cfg.MaxInFlight, overflow: r.cfg.Overflow,

@@ -45,7 +45,7 @@ func newCollector(r *run) *collector {
 		perS = min(max(int(math.Ceil(3*intervalBlocks/d)), 1), 50) // a busy machine misses some
 	}
 	return &collector{
-		run: r, width: time.Second / time.Duration(perS), total: newBatch(len(r.tools)), cur: newBatch(len(r.tools)),
+		run: r, width: time.Second / time.Duration(perS), total: newBatch(len(r.series)), cur: newBatch(len(r.series)),
 		rows: []Interval{}, done: make(chan struct{}),
 	}
 }
@@ -118,7 +118,7 @@ func (c *collector) slot(now time.Duration) {
 	s := slot{from: c.last, to: now, series: c.series()}
 	c.times.add(s)
 	c.total.merge(c.cur)
-	for i := range r.tools {
+	for i := range r.calls {
 		c.row = mergeSparse(c.row, s.series[2*i])
 	}
 	c.rowErrs += c.cur.errors()
@@ -134,10 +134,10 @@ func (c *collector) slot(now time.Duration) {
 	c.cur.reset()
 }
 
-// series lists the sparse histograms of a slot: response and service time of each tool, then the failures by outcome.
+// series lists the sparse histograms of a slot: response and service time of each series, then the failures by outcome.
 func (c *collector) series() [][]bucket {
-	out := make([][]bucket, 0, 2*len(c.cur.tools)+int(outcomes))
-	for _, t := range c.cur.tools {
+	out := make([][]bucket, 0, 2*len(c.cur.series)+int(outcomes))
+	for _, t := range c.cur.series {
 		out = append(out, sparse(t.response), sparse(t.service))
 	}
 	for _, h := range c.cur.failures {
@@ -179,13 +179,13 @@ func (c *collector) progress() {
 	r := c.run
 	s := &c.times.slots[len(c.times.slots)-1]
 	var ok []bucket
-	for i := range r.tools {
+	for i := range r.calls {
 		ok = mergeSparse(ok, s.at(2*i))
 	}
 	n := countOf(ok)
 	p := Progress{
 		Phase: PhaseMeasuring, Elapsed: time.Since(r.from), Total: r.cfg.Duration, Sessions: r.alive(), Wanted: r.cfg.Sessions,
-		Calls: c.total.total(), Limit: r.cfg.Requests, Errors: c.total.errors(), InFlight: r.rec.inFlight.Load(),
+		Calls: c.total.total(), Limit: r.callsAsked(), Errors: c.total.errors(), InFlight: r.rec.inFlight.Load(),
 		RPS: float64(n) / max((s.to-s.from).Seconds(), 1e-3),
 	}
 	if n > 0 {
@@ -195,6 +195,14 @@ func (c *collector) progress() {
 		p.Phase, p.Total, p.Limit, p.Elapsed = PhaseDraining, 0, 0, time.Since(r.windowEnd())
 	}
 	r.cfg.OnProgress(p)
+}
+
+// callsAsked gives how many calls end the run; 0 where the time does, or a number of flows.
+func (r *run) callsAsked() int64 {
+	if r.script != nil {
+		return 0
+	}
+	return r.cfg.Requests
 }
 
 // countFlights samples the calls in flight during the measured window: the independent side of Little's law. The

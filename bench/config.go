@@ -56,12 +56,15 @@ type Config struct {
 	AnswerDelay time.Duration // how long an answer takes
 	Subscribe   []string      // URIs of resources that every session subscribes to; not in the stateless era
 
-	Rate        float64       // calls a second in the whole run (open loop); 0 means a closed loop
+	Rate        float64       // calls a second in the whole run (open loop); with Stages, where the first one begins
+	Stages      []Stage       // open loop whose rate changes; they make the Duration
 	Arrivals    Arrivals      // default Constant
 	MaxInFlight int           // open loop: calls in flight at once; 0 means as many as descriptors allow
 	Overflow    Overflow      // default Wait
-	Concurrency int           // closed loop: calls in flight; default 10 over HTTP, 1 over stdio
-	Sessions    int           // default: Concurrency over HTTP, 1 over stdio
+	Users       int           // closed loop with think time: virtual users, each with a session of its own
+	ThinkTime   Think         // of a user, between an answer and the next call
+	Concurrency int           // closed loop without: calls in flight; default 10 over HTTP, 1 over stdio
+	Sessions    int           // default: Users or Concurrency over HTTP, 1 over stdio
 	Duration    time.Duration // measured time; default 10 s, or none where Requests is set
 	Requests    int64         // measured calls; 0 means that Duration alone ends the run
 	Warmup      time.Duration // offered before the measured time, and left out of the result
@@ -72,6 +75,12 @@ type Config struct {
 	Tools   []ToolChoice    // default: the first listed tool that declares readOnlyHint
 	AnyTool bool            // lifts the condition on the default
 	Args    json.RawMessage // arguments of every call, an object; default: made from each tool's schema
+
+	ArgsRows []json.RawMessage // instead of Args: arguments of one call each, in turn, again and again
+
+	Scenario string    // name of the file that Flows come from, for the result
+	Flows    []Flow    // instead of Tools and Args: what the schedule starts, and what users do
+	Data     []DataSet // rows that Flows take values from
 
 	Thresholds []string // conditions on the result, see Threshold
 
@@ -89,6 +98,8 @@ type Config struct {
 	pause func(time.Duration) // how the pacer sleeps; tests in virtual time replace it
 	peer  peer                // what sessions are opened on; tests replace it
 }
+
+const maxRate = 10e6
 
 // UsageError is a configuration that cannot be run. Its text says what to do.
 type UsageError struct{ Text string }
@@ -108,6 +119,10 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Overflow, Wait)
 	setDefault(&c.Timeout, 30*time.Second)
 	setDefault(&c.Protocol, Revisions[0])
+	c.Streams = c.Streams || c.listens()
+	if len(c.Stages) > 0 {
+		c.Duration = c.stagesTime()
+	}
 	if c.Requests == 0 {
 		setDefault(&c.Duration, 10*time.Second)
 	}
@@ -119,8 +134,10 @@ func (c Config) withDefaults() (Config, error) {
 		usual = 1
 	}
 	switch {
-	case c.Rate > 0:
+	case c.open():
 		setDefault(&c.Sessions, usual)
+	case c.Users > 0:
+		c.Sessions = c.Users
 	case stdio:
 		setDefault(&c.Concurrency, max(usual, c.Sessions))
 		setDefault(&c.Sessions, usual)
@@ -139,6 +156,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	return c, nil
 }
+
+// open reports whether the run is an open loop.
+func (c *Config) open() bool { return c.Rate > 0 || len(c.Stages) > 0 }
 
 func setDefault[T comparable](field *T, value T) {
 	var zero T
@@ -163,19 +183,17 @@ func (c *Config) check() error {
 	}{
 		{"the number of sessions", int64(c.Sessions)}, {"the concurrency", int64(c.Concurrency)},
 		{"the number of requests", c.Requests}, {"the duration", int64(c.Duration)}, {"the warm-up", int64(c.Warmup)},
-		{"the timeout", int64(c.Timeout)}, {"the cap on calls in flight", int64(c.MaxInFlight)},
+		{"the timeout", int64(c.Timeout)}, {"the number of users", int64(c.Users)}, {"the think time", int64(c.ThinkTime.Mean)},
+		{"the cap on calls in flight", int64(c.MaxInFlight)},
 	} {
 		if n.value < 0 {
 			return usage("%s cannot be negative", n.what)
 		}
 	}
+	if err := c.checkLoop(); err != nil {
+		return err
+	}
 	switch {
-	case c.Rate < 0 || c.Rate > 10e6:
-		return usage("the rate must lie between 0 and 10,000,000 calls a second")
-	case c.Rate > 0 && c.Concurrency > 0:
-		return usage("a rate (-r) and a concurrency (-c) exclude each other: an open loop starts calls when they are due, cap it with --max-in-flight")
-	case c.Rate == 0 && c.MaxInFlight > 0:
-		return usage("--max-in-flight needs a rate (-r); in a closed loop -c is the number in flight")
 	case c.Arrivals != "" && c.Arrivals != Constant && c.Arrivals != Poisson:
 		return usage("unknown arrivals %q: choose constant or poisson", c.Arrivals)
 	case c.Overflow != "" && c.Overflow != Wait && c.Overflow != Skip:
@@ -185,6 +203,12 @@ func (c *Config) check() error {
 		if tool.Name == "" || tool.Weight < 1 {
 			return usage("a tool is given as NAME or NAME=WEIGHT with a weight of at least 1")
 		}
+	}
+	if len(c.Flows) > 0 && (len(c.Tools) > 0 || c.arguments() != nil) {
+		return usage("a scenario says what is called and with which arguments: leave --tool, --args and --args-file out")
+	}
+	if c.Args != nil && c.ArgsRows != nil {
+		return usage("--args and --args-file exclude each other: give one of them")
 	}
 	if c.Args != nil && (!json.Valid(c.Args) || firstByte(c.Args) != '{') {
 		return usage("the arguments are not a JSON object: %s", c.Args)
@@ -198,6 +222,53 @@ func (c *Config) check() error {
 		return err
 	}
 	return c.checkProtocol()
+}
+
+// checkLoop refuses mixtures of an open loop, a closed loop and users.
+func (c *Config) checkLoop() error {
+	switch {
+	case !(c.Rate >= 0 && c.Rate <= maxRate):
+		return usage("the rate must lie between 0 and 10,000,000 calls a second")
+	case c.open() && c.Concurrency > 0:
+		return usage("a rate (-r, -s) and a concurrency (-c) exclude each other: an open loop starts calls when they are due, cap it with --max-in-flight")
+	case c.open() && c.Users > 0:
+		return usage("a rate (-r, -s) and users (-u) exclude each other: users call when they have thought, whatever rate that makes")
+	case c.Users > 0 && c.Concurrency > 0:
+		return usage("users (-u) and a concurrency (-c) exclude each other: each user has one call in flight, or thinks")
+	case c.Users > 0 && c.Sessions > 0 && c.Sessions != c.Users:
+		return usage("each user (-u) has a session of its own: leave --sessions out")
+	case c.ThinkTime.Mean > 0 && c.Users == 0:
+		return usage("--think-time needs users (-u)")
+	case !c.open() && c.MaxInFlight > 0:
+		return usage("--max-in-flight needs a rate (-r, -s); in a closed loop -c is the number in flight")
+	}
+	return c.checkStages()
+}
+
+func (c *Config) checkStages() error {
+	if len(c.Stages) == 0 {
+		return nil
+	}
+	for _, s := range c.Stages {
+		if s.Duration < 0 || !(s.Rate >= 0 && s.Rate <= maxRate) {
+			return usage("a stage takes at least 0s and leads to a rate between 0 and 10,000,000 calls a second")
+		}
+	}
+	switch {
+	case len(c.Stages) > maxStages:
+		return usage("more than %d stages", maxStages)
+	case c.stagesTime() <= 0:
+		return usage("the stages take no time at all: write for example -s 30s:100")
+	case c.peakRate() == 0:
+		return usage("no stage leads to a rate above 0")
+	case c.Duration > 0:
+		return usage("stages (-s) have a duration of their own: leave -d out")
+	case c.Requests > 0:
+		return usage("stages (-s) and a number of requests (-n) exclude each other")
+	case c.Warmup > 0 && c.Rate == 0:
+		return usage("--warmup before stages needs -r, the rate to warm up with and to begin the first stage at")
+	}
+	return nil
 }
 
 func (c *Config) checkProtocol() error {

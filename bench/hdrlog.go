@@ -20,9 +20,12 @@ type histogramLog struct {
 // histogramLog names the series of the timeline.
 func (r *run) histogramLog(c *collector) histogramLog {
 	l := histogramLog{begin: r.from, slots: c.times.slots}
-	for _, t := range r.tools {
-		name := strings.NewReplacer(",", "_", " ", "_", "\r", "_", "\n", "_").Replace(t.name)
-		l.tags = append(l.tags, "tools/call:"+name+":response", "tools/call:"+name+":service")
+	for _, s := range r.series {
+		name := s.method
+		if s.tool != "" {
+			name += ":" + strings.NewReplacer(",", "_", " ", "_", "\r", "_", "\n", "_").Replace(s.tool)
+		}
+		l.tags = append(l.tags, name+":response", name+":service")
 	}
 	for o := range outcomes {
 		l.tags = append(l.tags, "outcome:"+o.String()+":response")

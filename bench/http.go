@@ -116,14 +116,17 @@ func (p *httpPeer) initialize(c *caller, deadline time.Time) (session, error) {
 	return s, subscribe(s, c, p.watch, deadline)
 }
 
-// httpSession is a session over Streamable HTTP. It is immutable.
+// httpSession is a session over Streamable HTTP. It is immutable but for what it has heard.
 type httpSession struct {
 	peer   *httpPeer
 	agreed handshake
 	id     string // empty where the server keeps no session
 	post   []byte // head of its POST requests
 	rest   wire.Header
+	heard  notices
 }
+
+func (s *httpSession) notices() *notices { return &s.heard }
 
 func (s *httpSession) info() *handshake { return &s.agreed }
 
@@ -183,11 +186,16 @@ func (c *caller) giveUp(s *httpSession) {
 	c.sideCall(s, codec.AppendCancelled(nil, c.id, "timeout"))
 }
 
-// serverMessage counts what comes on the reply stream of a call before its response, and answers what is a request.
+// serverMessage counts what comes on the reply stream of a call before its response, answers what is a request, and
+// passes notifications on.
 func (c *caller) serverMessage(m *codec.Message) {
 	c.track.note(nil, m, time.Now())
-	if m.Kind == codec.KindRequest && c.via != nil {
+	switch {
+	case c.via == nil:
+	case m.Kind == codec.KindRequest:
 		c.via.peer.answers.post(c.via, m)
+	default:
+		c.via.heard.deliver(m)
 	}
 }
 

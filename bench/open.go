@@ -151,7 +151,7 @@ func (r *run) pace(c *crew, s *schedule) {
 		if room.After(due) {
 			ready = room
 		}
-		w.jobs <- job{due: due, ready: ready, index: index, tool: r.picker.pick(rng.IntN)}
+		w.jobs <- job{due: due, ready: ready, index: index, what: r.picker.pick(rng.IntN)}
 	}
 }
 

@@ -38,6 +38,8 @@ type session interface {
 	// reap gives back what this side holds of a session that is lost.
 	reap()
 	info() *handshake
+	// notices is where the notifications of the session go; nil in the stateless era.
+	notices() *notices
 }
 
 // query is a request as it goes out, but for its id.

@@ -12,57 +12,104 @@ import (
 
 // sample is one call that has ended.
 type sample struct {
-	tool     int
+	series   int
 	outcome  outcome
 	code     int           // JSON-RPC code or HTTP status
 	lag      time.Duration // how late the generator began it; open loop only
 	response time.Duration // from the intended start
 	service  time.Duration // from the sending
 	ttfb     time.Duration // from the sending to the first byte
-	busy     time.Duration // how long it kept its worker
+	busy     time.Duration // how long it was somebody's business, as Little's law counts it
+	think    time.Duration // how long its user thinks before a call, on average
+	aside    bool          // it is no call: it has a series and is counted nowhere else
+	meant    bool          // it was cancelled as its step says, which is no error
 	inTime   bool          // it ended before the measured window did
 }
 
-// triple is the three distributions of one tool's successes.
+// series is what calls are told apart by: each has a distribution of its own.
+type series struct {
+	method string
+	tool   string // of tools/call, else empty
+}
+
+// triple is the three distributions of one series' successes. A histogram takes 170 KB, so they are made when the first
+// success is there.
 type triple struct{ response, service, ttfb *hdr.Histogram }
+
+// each gives the histograms one after another, so that what is done to one is done to all.
+func (t *triple) each() [3]**hdr.Histogram {
+	return [3]**hdr.Histogram{&t.response, &t.service, &t.ttfb}
+}
+
+// make makes the histograms that are missing.
+func (t *triple) make() {
+	for _, h := range t.each() {
+		if *h == nil {
+			*h = newHist()
+		}
+	}
+}
+
+// add records the times of a success.
+func (t *triple) add(s *sample) {
+	if t.response == nil {
+		t.make()
+	}
+	record(t.response, s.response)
+	if !s.aside {
+		record(t.service, s.service)
+		record(t.ttfb, s.ttfb)
+	}
+}
+
+// merge adds what o holds.
+func (t *triple) merge(o *triple) {
+	from := o.each()
+	for i, h := range t.each() {
+		*h = merged(*h, *from[i])
+	}
+}
 
 // batch is what has been recorded since it was last emptied.
 type batch struct {
-	tools     []triple
+	series    []triple
 	failures  [outcomes]*hdr.Histogram
 	counts    [outcomes]int64
+	meant     int64 // of those cancelled
 	lag       *hdr.Histogram
 	rpcCodes  map[string]int64
 	httpCodes map[string]int64
 	answered  int64         // in the measured window
 	ended     int64         // in the measured window, whatever the outcome
 	busy      time.Duration // of those, summed
+	think     time.Duration // of those, summed
 }
 
-func newBatch(tools int) *batch {
-	b := &batch{tools: make([]triple, tools), lag: newHist(), rpcCodes: map[string]int64{}, httpCodes: map[string]int64{}}
-	for i := range b.tools {
-		b.tools[i] = triple{newHist(), newHist(), newHist()}
-	}
-	return b
+func newBatch(n int) *batch {
+	return &batch{series: make([]triple, n), lag: newHist(), rpcCodes: map[string]int64{}, httpCodes: map[string]int64{}}
 }
 
 // add records one call.
 func (b *batch) add(s *sample) {
+	if s.aside {
+		b.series[s.series].add(s)
+		return
+	}
 	b.counts[s.outcome]++
+	if s.meant {
+		b.meant++
+	}
 	record(b.lag, s.lag)
 	if s.inTime {
 		b.ended++
 		b.busy += s.busy
+		b.think += s.think
 		if s.outcome.answered() {
 			b.answered++
 		}
 	}
 	if s.outcome == outcomeOK {
-		t := &b.tools[s.tool]
-		record(t.response, s.response)
-		record(t.service, s.service)
-		record(t.ttfb, s.ttfb)
+		b.series[s.series].add(s)
 		return
 	}
 	if b.failures[s.outcome] == nil {
@@ -79,10 +126,8 @@ func (b *batch) add(s *sample) {
 
 // merge adds what o holds. Counts are added value by value, so that the result equals one histogram of all samples.
 func (b *batch) merge(o *batch) {
-	for i := range b.tools {
-		b.tools[i].response.Merge(o.tools[i].response)
-		b.tools[i].service.Merge(o.tools[i].service)
-		b.tools[i].ttfb.Merge(o.tools[i].ttfb)
+	for i := range b.series {
+		b.series[i].merge(&o.series[i])
 	}
 	for i := range o.failures {
 		b.failures[i] = merged(b.failures[i], o.failures[i])
@@ -95,17 +140,21 @@ func (b *batch) merge(o *batch) {
 	for code, n := range o.httpCodes {
 		b.httpCodes[code] += n
 	}
+	b.meant += o.meant
 	b.answered += o.answered
 	b.ended += o.ended
 	b.busy += o.busy
+	b.think += o.think
 }
 
 // reset empties the batch and keeps its histograms.
 func (b *batch) reset() {
-	for _, t := range b.tools {
-		t.response.Reset()
-		t.service.Reset()
-		t.ttfb.Reset()
+	for i := range b.series {
+		for _, h := range b.series[i].each() {
+			if *h != nil {
+				(*h).Reset()
+			}
+		}
 	}
 	for _, h := range b.failures {
 		if h != nil {
@@ -116,7 +165,7 @@ func (b *batch) reset() {
 	clear(b.rpcCodes)
 	clear(b.httpCodes)
 	b.counts = [outcomes]int64{}
-	b.answered, b.ended, b.busy = 0, 0, 0
+	b.meant, b.answered, b.ended, b.busy, b.think = 0, 0, 0, 0, 0
 }
 
 // total counts the calls of the batch.
@@ -129,18 +178,14 @@ func (b *batch) total() int64 {
 }
 
 // errors counts those that were no success.
-func (b *batch) errors() int64 { return b.total() - b.counts[outcomeOK] }
+func (b *batch) errors() int64 { return b.total() - b.counts[outcomeOK] - b.meant }
 
-// all merges the successes of every tool.
-func (b *batch) all() triple {
-	if len(b.tools) == 1 {
-		return b.tools[0]
-	}
-	out := triple{newHist(), newHist(), newHist()}
-	for _, t := range b.tools {
-		out.response.Merge(t.response)
-		out.service.Merge(t.service)
-		out.ttfb.Merge(t.ttfb)
+// all merges the successes of the first series, as many as there are of calls.
+func (b *batch) all(calls int) triple {
+	var out triple
+	out.make()
+	for i := range calls {
+		out.merge(&b.series[i])
 	}
 	return out
 }
@@ -168,10 +213,10 @@ type recorder struct {
 	examples [outcomes]atomic.Pointer[string]
 }
 
-func newRecorder(tools int) *recorder {
-	r := &recorder{spare: newBatch(tools)}
+func newRecorder(series int) *recorder {
+	r := &recorder{spare: newBatch(series)}
 	for range min(2*runtime.GOMAXPROCS(0), 16) {
-		r.shards = append(r.shards, &shard{live: newBatch(tools)})
+		r.shards = append(r.shards, &shard{live: newBatch(series)})
 	}
 	return r
 }

@@ -8,17 +8,18 @@ const Schema = "mcp-load/v1"
 // Result is everything that a run has found. Times are microseconds where the name ends in _us, seconds where it ends in
 // _s; rates are calls a second. Sections that a run has nothing to say about are null or empty.
 type Result struct {
-	Schema     string     `json:"schema"`
-	Version    string     `json:"version"`
-	Started    time.Time  `json:"started"`
-	Command    []string   `json:"command"`
-	Conditions Conditions `json:"conditions"`
-	Verdict    Verdict    `json:"verdict"`
-	Sessions   Sessions   `json:"sessions"`
-	Requests   Requests   `json:"requests"`
-	Latency    []Latency  `json:"latency"`
-	Streams    Streams    `json:"streams"`
-	Server     *Server    `json:"server"`
+	Schema     string      `json:"schema"`
+	Version    string      `json:"version"`
+	Started    time.Time   `json:"started"`
+	Command    []string    `json:"command"`
+	Conditions Conditions  `json:"conditions"`
+	Verdict    Verdict     `json:"verdict"`
+	Sessions   Sessions    `json:"sessions"`
+	Requests   Requests    `json:"requests"`
+	Latency    []Latency   `json:"latency"`
+	Flows      []FlowCount `json:"flows,omitempty"` // of a scenario
+	Streams    Streams     `json:"streams"`
+	Server     *Server     `json:"server"`
 
 	// ServerRequests is null where the server has asked nothing.
 	ServerRequests *ServerRequests `json:"server_requests"`
@@ -41,7 +42,7 @@ type Conditions struct {
 	Transport   string  `json:"transport"` // "http" or "stdio"
 	Protocol    string  `json:"protocol"`  // as negotiated
 	Loop        string  `json:"loop"`      // "open" or "closed"
-	RateRPS     float64 `json:"rate_rps"`  // 0 in a closed loop
+	RateRPS     float64 `json:"rate_rps"`  // 0 in a closed loop; with stages the highest
 	Arrivals    string  `json:"arrivals"`  // empty in a closed loop
 	Concurrency int     `json:"concurrency"`
 	Sessions    int     `json:"sessions"`
@@ -50,12 +51,25 @@ type Conditions struct {
 	Seed        uint64  `json:"seed"`
 	Host        Host    `json:"host"`
 
+	Stages    []StageCondition `json:"stages,omitempty"`
+	StartRPS  float64          `json:"start_rps,omitempty"`  // at the begin of the first stage
+	Users     int              `json:"users,omitempty"`      // virtual users, in a closed loop with think time
+	ThinkTime string           `json:"think_time,omitempty"` // of users: 2s, or exp:2s for exponential times
+
 	Server      string   `json:"server"` // name and version that the server gave
 	Tools       []string `json:"tools"`
+	Scenario    string   `json:"scenario,omitempty"` // name of its file
 	TimeoutS    float64  `json:"timeout_s"`
 	MaxInFlight int      `json:"max_in_flight"` // 0 means no cap was asked for
 	Overflow    string   `json:"overflow"`
+	HTTP2       bool     `json:"http2"`      // by another client than the lean one, whose cost is in every time
 	InProcess   bool     `json:"in_process"` // generator and server were one process
+}
+
+// StageCondition is a stage of the run: the rate that it leads to in a straight line, and how long that takes.
+type StageCondition struct {
+	DurationS float64 `json:"duration_s"`
+	RateRPS   float64 `json:"rate_rps"`
 }
 
 // Host is the machine that the generator ran on.
@@ -97,8 +111,9 @@ type Requests struct {
 	HTTPError      int64            `json:"http_error"`      // a status that is not 2xx
 	TransportError int64            `json:"transport_error"` // no connection, or one that broke or made no sense
 	Timeout        int64            `json:"timeout"`
-	Cancelled      int64            `json:"cancelled"` // given up by an interrupt
-	Dropped        int64            `json:"dropped"`   // due and never begun
+	Cancelled      int64            `json:"cancelled"`                 // given up by an interrupt, or by a step of a scenario
+	CancelledMeant int64            `json:"cancelled_meant,omitempty"` // of these, by a step of a scenario: no errors
+	Dropped        int64            `json:"dropped"`                   // due and never begun
 	RPCCodes       map[string]int64 `json:"rpc_codes"`
 	HTTPCodes      map[string]int64 `json:"http_codes"`
 
@@ -107,13 +122,27 @@ type Requests struct {
 	Outcomes map[string]*Dist  `json:"outcomes"` // response time of each outcome that is not a success
 }
 
-// Latency is the distribution of the successful calls of one tool; the row of method "*" covers all.
+// Latency is the distribution of the successful calls of one method, and with tools/call of one tool; the row of method
+// "*" covers all. A row whose method is a notification holds how long the steps of a scenario waited for it; it has no
+// service time and is not part of the row of all.
 type Latency struct {
 	Method   string `json:"method"`
-	Tool     string `json:"tool"`
+	Tool     string `json:"tool"`     // empty but for tools/call
 	Response *Dist  `json:"response"` // from the intended start
 	Service  *Dist  `json:"service"`  // from the sending
 	TTFB     *Dist  `json:"ttfb"`     // from the sending to the first byte of the reply
+}
+
+// FlowCount counts the instances of a flow that were due in the measured window. With flows the schedule, and with it
+// asked_rps, delivered_rps and dropped, is one of instances; requests, completed_rps and latency are about single calls.
+type FlowCount struct {
+	Flow       string `json:"flow"`
+	Begun      int64  `json:"begun"`
+	Completed  int64  `json:"completed"`
+	Failed     int64  `json:"failed"`        // a call failed, an expectation was not met, a notification did not come
+	Unfinished int64  `json:"unfinished"`    // the run was over before their last step
+	FirstWhy   string `json:"first_failure"` // of the first that failed
+	Duration   *Dist  `json:"duration"`      // of those completed, from the intended start, think times included
 }
 
 // Dist is a distribution of times. P999US is null with fewer than 10,000 samples, and P99CI95US with fewer than 20 time
@@ -177,12 +206,13 @@ type RSSProcess struct {
 	MaxBytes    uint64 `json:"max_bytes"`
 }
 
-// LittlesLaw compares the calls in flight with rate times service time. They differ where the run was not in a steady
-// state, or where the measurement is wrong.
+// LittlesLaw compares what is in flight with rate times time; with users it is the response-time law, X·(R+Z) and N. They
+// differ where the run was not in a steady state, or where the measurement is wrong.
 type LittlesLaw struct {
 	Predicted float64 `json:"predicted"`
 	Observed  float64 `json:"observed"`
 	OK        bool    `json:"ok"`
+	Warning   string  `json:"warning,omitempty"` // set where it does not hold
 }
 
 // Threshold is a condition that the user has set, such as p(99)<200ms, errors<0.1% or

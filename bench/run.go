@@ -21,7 +21,10 @@ type run struct {
 	cfg    Config
 	set    *sessionSet
 	rec    *recorder
-	tools  []tool
+	tools  []tool  // of a plain run
+	script *script // of a run with flows
+	series []series
+	calls  int // how many of the series are calls; what stands aside comes after them
 	picker *picker
 
 	stop   context.Context // no call is begun after it has ended
@@ -31,12 +34,13 @@ type run struct {
 	from   time.Time    // begin of the measured window: origin and the warm-up
 	until  atomic.Int64 // end of the measured window in Unix nanoseconds; MaxInt64 while nobody knows
 
-	claimed  atomic.Int64 // closed loop with a number of calls: those taken so far
-	measured atomic.Int64 // calls begun in the measured window
-	warm     atomic.Int64 // calls begun before it
-	dropped  atomic.Int64 // measured starts that were due and not begun
-	starved  atomic.Int64 // connections that this machine refused: descriptors or ports
-	held     atomic.Int64 // calls that the cap on calls in flight has held back
+	turn     atomic.Uint64 // rows of arguments used so far
+	claimed  atomic.Int64  // closed loop with a number of calls: those taken so far
+	measured atomic.Int64  // calls begun in the measured window
+	warm     atomic.Int64  // calls begun before it
+	dropped  atomic.Int64  // measured starts that were due and not begun
+	starved  atomic.Int64  // connections that this machine refused: descriptors or ports
+	held     atomic.Int64  // calls that the cap on calls in flight has held back
 
 	mu    sync.Mutex
 	ended string // guarded by mu: why the run ended before its time
@@ -115,40 +119,66 @@ func (r *run) shorten(now time.Time) {
 	}
 }
 
-// prepare opens one session, chooses the tools with it, and opens the others.
+// prepare opens one session, prepares the calls with it, and opens the others.
 func (r *run) prepare() error {
 	c := r.set.newCaller()
 	defer r.set.release(c)
 	if err := r.set.openOne(r.set.places[0], c); err != nil {
 		return r.connectError(err)
 	}
-	_, sess := r.set.pick(0)
-	listed, err := listTools(sess, c, r.cfg.Timeout)
+	_, sess := r.set.pick(0, true)
+	var err error
+	if len(r.cfg.Flows) > 0 {
+		err = r.prepareFlows(sess, c)
+	} else {
+		err = r.prepareTools(sess, c)
+	}
 	if err != nil {
-		return r.connectError(err)
-	}
-	if _, ok := sess.(*statelessSession); ok {
-		listed = callable(listed, r.cfg.OnWarning)
-	}
-	if r.tools, err = chooseTools(&r.cfg, listed); err != nil {
 		return err
-	}
-	for i := range r.tools {
-		t := &r.tools[i]
-		if t.query, err = sess.query(codec.MethodToolsCall, t.name, t.params, t.mirrors); err != nil {
-			return err
-		}
 	}
 	if r.cfg.Streams && sess.info().protocol == Stateless {
 		r.cfg.OnWarning("protocol " + Stateless + " has no GET streams, so none is opened")
 	}
-	r.picker = newPicker(r.tools)
-	r.rec = newRecorder(len(r.tools))
+	r.rec = newRecorder(len(r.series))
 	r.during(PhaseOpening, func() { r.set.openAll(r.stop) })
 	if n := r.set.failed.Load(); n > 0 {
 		r.cfg.OnWarning(plural(n, "session") + " could not be opened: " + r.set.failure().Error())
 	}
 	return nil
+}
+
+// prepareTools chooses the tools of a plain run.
+func (r *run) prepareTools(sess session, c *caller) error {
+	listed, err := r.listTools(sess, c)
+	if err != nil {
+		return err
+	}
+	if r.tools, err = chooseTools(&r.cfg, listed); err != nil {
+		return err
+	}
+	r.picker = &picker{}
+	for i := range r.tools {
+		t := &r.tools[i]
+		if err := t.prepare(sess); err != nil {
+			return err
+		}
+		r.picker.add(t.weight)
+		r.series = append(r.series, series{codec.MethodToolsCall, t.name})
+	}
+	r.calls = len(r.series)
+	return nil
+}
+
+// listTools lists the tools that may be called in the era of the session.
+func (r *run) listTools(sess session, c *caller) ([]listedTool, error) {
+	listed, err := listTools(sess, c, r.cfg.Timeout)
+	if err != nil {
+		return nil, r.connectError(err)
+	}
+	if _, ok := sess.(*statelessSession); ok {
+		listed = callable(listed, r.cfg.OnWarning)
+	}
+	return listed, nil
 }
 
 // during reports progress while f opens or closes sessions.
@@ -185,9 +215,12 @@ func (r *run) measure() *collector {
 		r.until.Store(r.from.Add(r.cfg.Duration).UnixNano())
 	}
 	col.start()
-	if r.cfg.Rate > 0 {
+	switch {
+	case r.cfg.open():
 		r.openLoop()
-	} else {
+	case r.cfg.Users > 0:
+		r.userLoop()
+	default:
 		r.closedLoop()
 	}
 	col.finish()

@@ -8,20 +8,25 @@ import (
 
 // schedule gives the intended starts of an open loop as offsets from its begin. They depend on the configuration and
 // the seed alone: what happens while the run is under way cannot move them.
+//
+// Start number k is due when the rate, integrated over time, reaches k (constant arrivals), or the sum of k exponential
+// variables of mean 1 (Poisson arrivals, also where the rate changes). Nothing is added up from start to start but that
+// sum, so the schedule does not drift.
 type schedule struct {
-	rate   float64       // a second
+	ramps  []ramp
 	rng    *rand.Rand    // nil for constant arrivals
 	warmup time.Duration // offsets before it are not measured
 	end    time.Duration // offsets from it on are not due; 0 means no end
 	limit  int64         // measured starts; 0 means no limit
 
+	ramp     int     // the ramp that the last start was in
 	given    int64   // starts given
 	measured int64   // of these, after the warm-up
-	at       float64 // Poisson: the last offset in seconds
+	sum      float64 // Poisson: of the exponential variables
 }
 
 func newSchedule(c *Config) *schedule {
-	s := &schedule{rate: c.Rate, warmup: c.Warmup, limit: c.Requests}
+	s := &schedule{ramps: ramps(c), warmup: c.Warmup, limit: c.Requests}
 	if c.Duration > 0 {
 		s.end = c.Warmup + c.Duration
 	}
@@ -35,6 +40,8 @@ func newSchedule(c *Config) *schedule {
 const (
 	arrivalsStream = iota + 1
 	flightStream
+	thinkStream // users count on from here, each in a stride of its own
+	flowStream  // workers that run flows count on from here
 	toolsStream // the last: closed workers count on from here
 )
 
@@ -43,13 +50,14 @@ func (s *schedule) next() (time.Duration, bool) {
 	if s.limit > 0 && s.measured >= s.limit {
 		return 0, false
 	}
-	seconds := float64(s.given) / s.rate // not a sum of gaps, which would add up their rounding
+	due := float64(s.given)
 	if s.rng != nil {
-		s.at += s.rng.ExpFloat64() / s.rate
-		seconds = s.at
+		s.sum += s.rng.ExpFloat64()
+		due = s.sum
 	}
+	seconds, ok := s.when(due)
 	offset := time.Duration(math.Round(seconds * float64(time.Second)))
-	if s.end > 0 && offset >= s.end {
+	if !ok || s.end > 0 && offset >= s.end {
 		return 0, false
 	}
 	s.given++
@@ -57,6 +65,18 @@ func (s *schedule) next() (time.Duration, bool) {
 		s.measured++
 	}
 	return offset, true
+}
+
+// when gives the seconds at which so many starts have been due; false where the schedule ends before. Where the rate is
+// 0 for a time, that is the end of this time.
+func (s *schedule) when(due float64) (seconds float64, ok bool) {
+	for ; s.ramp < len(s.ramps); s.ramp++ {
+		p := &s.ramps[s.ramp]
+		if due < p.before+p.due(p.length) {
+			return p.from + p.when(due-p.before), true
+		}
+	}
+	return 0, false
 }
 
 // skipUntil counts, and passes over, the measured starts that are left before the offset until.

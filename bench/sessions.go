@@ -142,9 +142,13 @@ func (s *sessionSet) each(ctx context.Context, f func(*place, *caller)) {
 	wg.Wait()
 }
 
-// pick gives the session at or after index i that is alive, or nil.
-func (s *sessionSet) pick(i int) (*place, session) {
-	for k := range min(len(s.places), probeSlots) {
+// pick gives the session at or after index i that is alive, or nil; with own only the one at i.
+func (s *sessionSet) pick(i int, own bool) (*place, session) {
+	probes := min(len(s.places), probeSlots)
+	if own {
+		probes = 1
+	}
+	for k := range probes {
 		at := s.places[(i+k)%len(s.places)]
 		if sess := at.sess.Load(); sess != nil {
 			return at, *sess

@@ -210,6 +210,8 @@ func (p *httpPeer) discover(c *caller, deadline time.Time) (session, error) {
 	}
 }
 
+func (s *statelessSession) notices() *notices { return nil }
+
 func (s *statelessSession) info() *handshake { return &s.agreed }
 
 func (s *statelessSession) query(method, name string, params []byte, mirrors wire.Header) (*query, error) {

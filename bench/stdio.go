@@ -37,11 +37,11 @@ func (p *stdioPeer) caller(ids *atomic.Uint64) *caller { return &caller{ids: ids
 func (p *stdioPeer) maxInFlight(int, bool) int { return 100_000 } // frames in a pipe need no descriptors, only memory
 
 func (p *stdioPeer) open(c *caller, deadline time.Time) (session, error) {
-	proc, err := p.spawn()
-	if err != nil {
+	s := &stdioSession{tally: p.tally, answers: p.answers}
+	var err error
+	if s.proc, err = s.spawn(p.argv); err != nil {
 		return nil, err
 	}
-	s := &stdioSession{proc: proc}
 	ended := false
 	sess, err := p.era.open(
 		func() (session, error) {
@@ -53,7 +53,7 @@ func (p *stdioPeer) open(c *caller, deadline time.Time) (session, error) {
 		func() (session, error) {
 			if ended { // some servers end at the first thing that is not initialize
 				_ = s.proc.Close() // it has ended: nothing to report
-				if s.proc, err = p.spawn(); err != nil {
+				if s.proc, err = s.spawn(p.argv); err != nil {
 					return nil, err
 				}
 			}
@@ -76,6 +76,17 @@ type stdioSession struct {
 	proc   *wire.Process
 	agreed handshake
 	meta   []byte // of the stateless era, nil in a session
+	heard  notices
+
+	tally   *streamTally // of the run
+	answers *answerer    // of the run
+}
+
+func (s *stdioSession) notices() *notices {
+	if s.meta != nil {
+		return nil
+	}
+	return &s.heard
 }
 
 func (s *stdioSession) info() *handshake { return &s.agreed }
@@ -156,16 +167,17 @@ func (s *stdioSession) abort() { s.proc.Abort() }
 
 func (s *stdioSession) reap() { _ = s.proc.Close() } // it has ended: nothing to report
 
-// spawn starts a process. What it says of its own accord is counted, and what it asks is answered.
-func (p *stdioPeer) spawn() (*wire.Process, error) {
-	t := track{tally: p.tally}
-	return wire.Start(p.argv, &wire.ProcessOptions{OnMessage: func(proc *wire.Process, m *codec.Message) {
-		if m.Kind != codec.KindNotification && m.Kind != codec.KindRequest {
-			return
-		}
-		t.note(nil, m, time.Now())
-		if m.Kind == codec.KindRequest { // which the stateless era does not have
-			p.answers.send(proc, m)
+// spawn starts the process. What it says of its own accord is counted and passed on, and what it asks is answered.
+func (s *stdioSession) spawn(argv []string) (*wire.Process, error) {
+	t := track{tally: s.tally}
+	return wire.Start(argv, &wire.ProcessOptions{OnMessage: func(proc *wire.Process, m *codec.Message) {
+		switch m.Kind {
+		case codec.KindNotification:
+			t.note(nil, m, time.Now())
+			s.heard.deliver(m)
+		case codec.KindRequest: // which the stateless era does not have
+			t.note(nil, m, time.Now())
+			s.answers.send(proc, m)
 		}
 	}})
 }

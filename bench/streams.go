@@ -104,6 +104,8 @@ func (h *httpSession) event(t *track, ev *wire.Event) {
 	t.note(ev.ID, m, now)
 	if m.Kind == codec.KindRequest {
 		h.peer.answers.post(h, m)
+	} else {
+		h.heard.deliver(m)
 	}
 	m.Reset()
 }

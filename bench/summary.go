@@ -27,6 +27,7 @@ func (r *Result) WriteSummary(w io.Writer, color bool) error {
 	s.verdict(r)
 	s.sessions(r)
 	s.requests(r)
+	s.flows(r)
 	s.table("Response time", "from the intended start", r, func(l *Latency) *Dist { return l.Response })
 	s.table("Service time", "from send", r, func(l *Latency) *Dist { return l.Service })
 	s.rest(r)
@@ -56,9 +57,17 @@ func (s *summary) conditions(r *Result) {
 		server = "  (" + clip([]byte(c.Server)) + ")"
 	}
 	s.line("target", "%s%s", clip([]byte(c.Target)), server)
-	s.line("transport", "%s, protocol %s, %s", c.Transport, c.Protocol, plural(int64(c.Sessions), "session"))
+	transport := c.Transport
+	if c.HTTP2 {
+		transport = "HTTP/2"
+	}
+	s.line("transport", "%s, protocol %s, %s", transport, c.Protocol, plural(int64(c.Sessions), "session"))
 	s.line("load", "%s for %s, warm-up %s, timeout %s, seed %d", c.load(), secondsText(c.DurationS), secondsText(c.WarmupS), secondsText(c.TimeoutS), c.Seed)
-	s.line("calls", "tools/call %s", clip([]byte(strings.Join(c.Tools, ", "))))
+	calls := "tools/call " + clip([]byte(strings.Join(c.Tools, ", ")))
+	if len(r.Flows) > 0 {
+		calls = strings.TrimSpace("the flows of "+clip([]byte(c.Scenario))) + ": rates are flows a second"
+	}
+	s.line("calls", "%s", calls)
 	where := ""
 	if c.InProcess {
 		where = "; generator and server share one process"
@@ -68,6 +77,10 @@ func (s *summary) conditions(r *Result) {
 
 // load describes the loop.
 func (c *Conditions) load() string {
+	if c.Users > 0 {
+		think, _ := ParseThink(c.ThinkTime) // written by String
+		return fmt.Sprintf("closed loop, %s, %s", plural(int64(c.Users), "user"), think.describe())
+	}
 	if c.Loop == "closed" {
 		return fmt.Sprintf("closed loop, %d in flight", c.Concurrency)
 	}
@@ -75,7 +88,23 @@ func (c *Conditions) load() string {
 	if c.MaxInFlight > 0 {
 		limit = fmt.Sprintf(", at most %d in flight (%s)", c.MaxInFlight, c.Overflow)
 	}
+	if len(c.Stages) > 0 {
+		return fmt.Sprintf("open loop, %s, peak %s/s %s%s", c.stagesText(), rateText(c.RateRPS), c.Arrivals, limit)
+	}
 	return fmt.Sprintf("open loop, %s/s %s%s", rateText(c.RateRPS), c.Arrivals, limit)
+}
+
+// stagesText lists the first stages.
+func (c *Conditions) stagesText() string {
+	const most = 5
+	b := "from " + rateText(c.StartRPS) + "/s"
+	for i, s := range c.Stages {
+		if i == most {
+			return b + fmt.Sprintf(" and %d more stages", len(c.Stages)-most)
+		}
+		b += fmt.Sprintf(" to %s/s in %s", rateText(s.RateRPS), secondsText(s.DurationS))
+	}
+	return b
 }
 
 func (s *summary) verdict(r *Result) {
@@ -97,8 +126,8 @@ func (s *summary) verdict(r *Result) {
 	}
 	if r.Conditions.Loop == "open" {
 		share := 0.0
-		if due := r.Requests.Total + r.Requests.Dropped; due > 0 {
-			share = 100 * float64(r.Requests.Total) / float64(due)
+		if begun := r.begun(); begun+r.Requests.Dropped > 0 {
+			share = 100 * float64(begun) / float64(begun+r.Requests.Dropped)
 		}
 		s.line("rate", "asked %s/s, delivered %s/s (%.1f %% of the schedule), completed %s/s",
 			rateText(v.AskedRPS), rateText(v.DeliveredRPS), share, rateText(v.CompletedRPS))
@@ -106,7 +135,42 @@ func (s *summary) verdict(r *Result) {
 		return
 	}
 	s.line("rate", "delivered %s/s, completed %s/s", rateText(v.DeliveredRPS), rateText(v.CompletedRPS))
-	s.line("generator", "CPU %.0f %%", 100*v.GeneratorCPU)
+	lag := ""
+	if r.Conditions.Users > 0 {
+		lag = "lag of due calls p99 " + microsText(float64(v.LagP99US)) + ", "
+	}
+	s.line("generator", "%sCPU %.0f %%", lag, 100*v.GeneratorCPU)
+}
+
+// begun counts the starts of the schedule: of flows where there are some, else of calls.
+func (r *Result) begun() int64 {
+	if len(r.Flows) == 0 {
+		return r.Requests.Total
+	}
+	var n int64
+	for _, f := range r.Flows {
+		n += f.Begun
+	}
+	return n
+}
+
+// flows writes two lines for each flow of a scenario, the second only where one has failed.
+func (s *summary) flows(r *Result) {
+	for i := range r.Flows {
+		f := &r.Flows[i]
+		label, took := "", ""
+		if i == 0 {
+			label = "flows"
+		}
+		if f.Duration != nil {
+			took = fmt.Sprintf("; took p50 %s, p99 %s", microsText(float64(f.Duration.P50US)), microsText(float64(f.Duration.P99US)))
+		}
+		s.line(label, "%s: %s begun, %s completed, %s failed, %s unfinished%s",
+			clip([]byte(f.Flow)), thousands(f.Begun), thousands(f.Completed), thousands(f.Failed), thousands(f.Unfinished), took)
+		if f.FirstWhy != "" {
+			s.line("", "first failure: %s", f.FirstWhy)
+		}
+	}
 }
 
 func (s *summary) sessions(r *Result) {
@@ -121,8 +185,28 @@ func (s *summary) sessions(r *Result) {
 	if r.Conditions.Protocol == Stateless {
 		s.line("", "stateless: each is one server/discover, and the server keeps nothing of it")
 	}
-	if r.Streams.OpenPeak > 0 {
-		s.line("GET streams", "%s open at once, %s", thousands(r.Streams.OpenPeak), plural(r.Streams.Events, "event"))
+	s.streams(&r.Streams)
+	if q := r.ServerRequests; q != nil {
+		s.line("it asked for", "%s sampling, %s elicitation, %s roots, %s ping; %s refused, %s answers failed", thousands(q.Sampling),
+			thousands(q.Elicitation), thousands(q.Roots), thousands(q.Ping), thousands(q.Refused), thousands(q.Failed))
+	}
+}
+
+// streams tells what came without being asked for.
+func (s *summary) streams(n *Streams) {
+	if n.OpenPeak+n.Events+n.Failed == 0 {
+		return
+	}
+	s.line("GET streams", "%s open at once, %s; %s lost, %s duplicated; %s not opened, %s broken", thousands(n.OpenPeak),
+		plural(n.Events, "event"), thousands(n.Lost), thousands(n.Duplicated), thousands(n.Failed), thousands(n.Broken))
+	for _, d := range []struct {
+		what string
+		dist *Dist
+	}{{"between two events of a stream", n.Gap}, {plural(n.Changes, "change") + ", first to last subscriber", n.Spread}} {
+		if d.dist != nil {
+			s.line("", "%s: p50 %s, p99 %s, max %s", d.what,
+				microsText(float64(d.dist.P50US)), microsText(float64(d.dist.P99US)), microsText(float64(d.dist.MaxUS)))
+		}
 	}
 }
 
@@ -179,6 +263,9 @@ func (s *summary) table(title, from string, r *Result, get func(*Latency) *Dist)
 		"p50", "p90", "p95", "p99", "p99.9", "max", "95 % interval of p99")
 	for i := range rows {
 		d := get(&rows[i])
+		if d == nil && rows[i].Method != "*" {
+			continue // a notification has no service time
+		}
 		if d == nil || d.Count == 0 {
 			fmt.Fprintf(&s.b, "  %s %9s\n", pad(rowName(&rows[i]), width), "no success")
 			continue
@@ -203,7 +290,7 @@ func rowName(l *Latency) string {
 	if l.Method == "*" {
 		return "all calls"
 	}
-	return l.Method + " " + clip([]byte(l.Tool))
+	return strings.TrimSpace(l.Method + " " + clip([]byte(l.Tool)))
 }
 
 func (s *summary) rest(r *Result) {
@@ -221,13 +308,20 @@ func (s *summary) rest(r *Result) {
 		}
 		s.line("server", "%s: CPU %.2f s, memory %s at the start, %s at the end, %s at most",
 			who, v.CPUSeconds, bytesText(v.RSSStartBytes), bytesText(v.RSSEndBytes), bytesText(v.RSSPeakBytes))
+		if each := v.RSSProcess; v.Processes > 1 {
+			s.line("", "of one process: %s at least, median %s, %s at most", bytesText(each.MinBytes), bytesText(each.MedianBytes), bytesText(each.MaxBytes))
+		}
 	}
 	if l := r.LittlesLaw; l != nil {
 		word := "agrees"
 		if !l.OK {
-			word = s.paint("33", "WARNING: the run was not in a steady state")
+			word = s.paint("33", "WARNING: the run was too short or not in a steady state, or its times are wrong")
 		}
-		s.line("Little's law", "%.2f in flight predicted, %.2f observed: %s", l.Predicted, l.Observed, word)
+		of := "in flight predicted"
+		if r.Conditions.Users > 0 {
+			of = "users predicted (X·(R+Z))"
+		}
+		s.line("Little's law", "%.2f %s, %.2f observed: %s", l.Predicted, of, l.Observed, word)
 	}
 	if len(r.Thresholds) == 0 {
 		s.line("thresholds", "none set")

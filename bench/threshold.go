@@ -16,7 +16,7 @@ type condition struct {
 	limit        float64 // microseconds, or a share
 }
 
-var thresholdForm = regexp.MustCompile(`^(?:([a-z]+/[a-z/]+)(?:\{tool=([^}]+)\})?\s+)?(p\(([0-9.]+)\)|mean|max|errors)\s*(<=|>=|<|>)\s*(\S+)$`)
+var thresholdForm = regexp.MustCompile(`^(?:([a-z]+(?:/[A-Za-z_/]+)?)(?:\{tool=([^}]+)\})?\s+)?(p\(([0-9.]+)\)|mean|max|errors)\s*(<=|>=|<|>)\s*(\S+)$`)
 
 // parseThreshold reads one expression.
 func parseThreshold(expr string) (condition, error) {
@@ -77,7 +77,7 @@ func (c *condition) value(r *Result) (v float64, known bool) {
 		if r.Requests.Total == 0 {
 			return 0, false
 		}
-		return float64(r.Requests.Total-r.Requests.OK) / float64(r.Requests.Total), true
+		return float64(r.Requests.Total-r.Requests.OK-r.Requests.CancelledMeant) / float64(r.Requests.Total), true
 	}
 	all := NewHistogram()
 	for _, l := range r.Latency {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpengine/mcpengine/codec"
@@ -26,12 +27,38 @@ type listedTool struct {
 
 // tool is one that the run calls.
 type tool struct {
-	name   string
-	weight int
-	params []byte // of tools/call, but for what the era adds
+	name    string
+	weight  int
+	rows    []toolRow
+	queries []*query // the calls, once the era is known: one for each row
+}
 
-	mirrors wire.Header // what x-mcp-header members of its schema ask for
-	query   *query      // the call, once the era is known
+// toolRow is one set of arguments.
+type toolRow struct {
+	params  []byte      // of tools/call, but for what the era adds
+	mirrors wire.Header // what x-mcp-header members of the tool's schema ask for
+}
+
+// prepare makes the calls.
+func (t *tool) prepare(s session) error {
+	t.queries = make([]*query, len(t.rows))
+	for i, row := range t.rows {
+		q, err := s.query(codec.MethodToolsCall, t.name, row.params, row.mirrors)
+		if err != nil {
+			return err
+		}
+		t.queries[i] = q
+	}
+	t.rows = nil
+	return nil
+}
+
+// next gives the call whose turn it is. Only where there are several rows of arguments do the workers share a counter.
+func (t *tool) next(turn *atomic.Uint64) *query {
+	if len(t.queries) == 1 {
+		return t.queries[0]
+	}
+	return t.queries[(turn.Add(1)-1)%uint64(len(t.queries))]
 }
 
 // listTools reads all pages of tools/list.
@@ -76,7 +103,7 @@ func chooseTools(c *Config, listed []listedTool) ([]tool, error) {
 	if len(c.Tools) == 0 {
 		for _, t := range listed {
 			if t.readOnly || c.AnyTool {
-				return []tool{newTool(t.name, 1, c.Args, t.schema)}, nil
+				return []tool{newTool(t.name, 1, c.arguments(), t.schema)}, nil
 			}
 		}
 		if len(listed) == 0 {
@@ -89,10 +116,10 @@ func chooseTools(c *Config, listed []listedTool) ([]tool, error) {
 		i := slices.IndexFunc(listed, func(t listedTool) bool { return t.name == choice.Name })
 		switch {
 		case i >= 0:
-			out = append(out, newTool(choice.Name, choice.Weight, c.Args, listed[i].schema))
-		case c.Args != nil:
-			c.OnWarning(fmt.Sprintf("the server does not list a tool %q; it is called all the same, because --args was given", choice.Name))
-			out = append(out, newTool(choice.Name, choice.Weight, c.Args, nil))
+			out = append(out, newTool(choice.Name, choice.Weight, c.arguments(), listed[i].schema))
+		case c.arguments() != nil:
+			c.OnWarning(fmt.Sprintf("the server does not list a tool %q; it is called all the same, because its arguments were given", choice.Name))
+			out = append(out, newTool(choice.Name, choice.Weight, c.arguments(), nil))
 		default:
 			return nil, usage("the server does not list a tool %q: choose one of %s, or give --args to call it all the same", choice.Name, names(listed))
 		}
@@ -100,26 +127,42 @@ func chooseTools(c *Config, listed []listedTool) ([]tool, error) {
 	return out, nil
 }
 
-// newTool prepares the params of every call.
-func newTool(name string, weight int, args json.RawMessage, schema []byte) tool {
-	var compact bytes.Buffer
-	if args == nil {
-		compact.Write(argumentsFor(schema))
-	} else if err := json.Compact(&compact, args); err != nil { // a line break would end a stdio frame
-		compact.WriteString("{}")
-	}
-	p := append([]byte(nil), `{"name":`...)
-	p = codec.AppendString(p, name)
-	p = append(p, `,"arguments":`...)
-	p = append(p, compact.Bytes()...)
-	t := tool{name: name, weight: weight, params: append(p, '}'), mirrors: wire.Header{}}
+// newTool prepares the params of every call. Without rows of arguments they are made from the schema.
+func newTool(name string, weight int, rows []json.RawMessage, schema []byte) tool {
+	t := tool{name: name, weight: weight}
 	mirrors, _ := wire.Mirrors(schema) // tools with bad ones are not listed where it matters
-	for i := range mirrors {
-		if value, ok := mirrors[i].Value(compact.Bytes()); ok {
-			t.mirrors[mirrors[i].Header] = []string{value}
+	if rows == nil {
+		rows = []json.RawMessage{argumentsFor(schema)}
+	}
+	for _, args := range rows {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, args); err != nil { // a line break would end a stdio frame
+			compact.Reset()
+			compact.WriteString("{}")
 		}
+		t.rows = append(t.rows, toolRow{callParams(name, compact.Bytes()), mirrorHeaders(mirrors, compact.Bytes())})
 	}
 	return t
+}
+
+// callParams are the params of tools/call.
+func callParams(name string, args []byte) []byte {
+	p := append(make([]byte, 0, len(name)+len(args)+32), `{"name":`...)
+	p = codec.AppendString(p, name)
+	p = append(p, `,"arguments":`...)
+	p = append(p, args...)
+	return append(p, '}')
+}
+
+// mirrorHeaders repeats arguments in headers, as the tool's schema asks.
+func mirrorHeaders(mirrors []wire.Mirror, args []byte) wire.Header {
+	h := wire.Header{}
+	for i := range mirrors {
+		if value, ok := mirrors[i].Value(args); ok {
+			h[mirrors[i].Header] = []string{value}
+		}
+	}
+	return h
 }
 
 // callable leaves out the tools that a client of the stateless era must not call over HTTP.
@@ -148,22 +191,19 @@ func names(listed []listedTool) string {
 	return strings.Join(out, ", ")
 }
 
-// picker chooses among the tools by weight.
+// picker chooses among tools, or flows, by weight.
 type picker struct {
 	upTo  []int // running sum of the weights
 	total int
 }
 
-func newPicker(tools []tool) *picker {
-	p := &picker{}
-	for _, t := range tools {
-		p.total += t.weight
-		p.upTo = append(p.upTo, p.total)
-	}
-	return p
+// add adds a choice.
+func (p *picker) add(weight int) {
+	p.total += weight
+	p.upTo = append(p.upTo, p.total)
 }
 
-// pick gives the index of a tool; intn gives a random number below its argument.
+// pick gives the index of a choice; intn gives a random number below its argument.
 func (p *picker) pick(intn func(int) int) int {
 	if len(p.upTo) == 1 {
 		return 0

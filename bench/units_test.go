@@ -72,19 +72,19 @@ func TestMergedEqualsSingle(t *testing.T) {
 	cur := newBatch(2)
 	var times timeline
 	for i := range 50_000 {
-		s := sample{tool: i % 2, response: time.Duration(rng.ExpFloat64() * float64(20*time.Millisecond)), inTime: true}
+		s := sample{series: i % 2, response: time.Duration(rng.ExpFloat64() * float64(20*time.Millisecond)), inTime: true}
 		s.service, s.ttfb = s.response/2, s.response/3
 		record(single, s.response)
 		rec.shardOf(i).add(&s)
 		if i%997 == 0 {
 			rec.collectInto(cur)
 			total.merge(cur)
-			times.add(slot{series: [][]bucket{sparse(cur.tools[0].response), nil, sparse(cur.tools[1].response)}})
+			times.add(slot{series: [][]bucket{sparse(cur.series[0].response), nil, sparse(cur.series[1].response)}})
 			cur.reset()
 		}
 	}
 	rec.collectInto(total)
-	merged := total.all().response
+	merged := total.all(len(total.series)).response
 	if !merged.Equals(single) || total.ended != 50_000 {
 		t.Errorf("merged histogram of %d differs from the single one of %d", merged.TotalCount(), single.TotalCount())
 	}
@@ -121,7 +121,7 @@ func TestMergeCase(t *testing.T) {
 		rec.shards[i/900].add(&s)
 	}
 	rec.collectInto(total)
-	d := distOf(total.all().response, nil)
+	d := distOf(total.all(len(total.series)).response, nil)
 	if d.Count != 1000 || d.P50US != 1000 || d.P90US != 1000 || d.P95US/1000 != 100 || d.P99US/1000 != 100 {
 		t.Errorf("merged = %+v, want p50 and p90 of 1 ms, p95 and p99 of 100 ms", d)
 	}
@@ -187,7 +187,7 @@ func TestBlockInterval(t *testing.T) {
 
 // TestReasons lists what makes a result invalid.
 func TestReasons(t *testing.T) {
-	good := evidence{open: true, scheduled: 1000, begun: 1000, window: time.Minute, lagP99: time.Millisecond, serviceP99: 5 * time.Millisecond, cpu: 0.2}
+	good := evidence{open: true, paced: true, scheduled: 1000, begun: 1000, window: time.Minute, lagP99: time.Millisecond, serviceP99: 5 * time.Millisecond, cpu: 0.2}
 	for _, tt := range []struct {
 		name   string
 		change func(*evidence)
@@ -204,12 +204,14 @@ func TestReasons(t *testing.T) {
 		{"CPU", func(e *evidence) { e.cpu = 0.91 }, "used 91 % of the CPU"},
 		{"CPU in one process", func(e *evidence) { e.cpu, e.inProcess = 0.91, true }, ""},
 		{"CPU of a short run", func(e *evidence) { e.cpu, e.window = 0.91, time.Second-1 }, ""},
-		{"closed loop", func(e *evidence) { e.open, e.begun, e.lagP99 = false, 5, time.Second }, ""},
 		{"late for memory management", func(e *evidence) { e.lagP99, e.stopped = 11*time.Millisecond, 2*time.Second }, "memory management stopped it for 3.3 %"},
 		{"late, at any rate", func(e *evidence) { e.lagP99, e.stopped = 11*time.Millisecond, time.Second/2 }, "other work on this machine"},
 		{"stopped now and then", func(e *evidence) { e.stopped = 15 * time.Second }, ""},
 		{"stopped most of the time", func(e *evidence) { e.stopped = 16 * time.Second }, "memory management stopped the generator for 27 % of the time"},
 		{"stopped with its server", func(e *evidence) { e.stopped, e.inProcess = 16*time.Second, true }, ""},
+		{"closed loop", func(e *evidence) { e.open, e.paced, e.begun, e.lagP99 = false, false, 5, time.Second }, ""},
+		{"users", func(e *evidence) { e.open, e.begun = false, 5 }, ""},
+		{"users late", func(e *evidence) { e.open, e.lagP99 = false, 11*time.Millisecond }, "schedule lag p99 11.0 ms"},
 		{"nothing", func(e *evidence) { e.scheduled, e.begun = 0, 0 }, "no call was begun"},
 		{"descriptors", func(e *evidence) { e.starved = 3 }, "ulimit -n"},
 	} {

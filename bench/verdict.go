@@ -19,6 +19,7 @@ const (
 // evidence is what the verdict is made from.
 type evidence struct {
 	open        bool
+	paced       bool // calls are due at moments of their own: an open loop, or users who think
 	inProcess   bool // the generator's processor time holds the server's
 	scheduled   int64
 	begun       int64
@@ -47,7 +48,7 @@ func (e *evidence) reasons() []string {
 				thousands(e.begun), thousands(e.scheduled), 100*share, 100*deliveredLeast, e.blame()))
 		}
 	}
-	if limit := max(lagMost, time.Duration(lagShare*float64(e.serviceP99))); e.open && e.lagP99 > limit {
+	if limit := max(lagMost, time.Duration(lagShare*float64(e.serviceP99))); e.paced && e.lagP99 > limit {
 		out = append(out, fmt.Sprintf("the generator began calls late: schedule lag p99 %s, at most %s is tolerated; %s",
 			durationText(e.lagP99), durationText(limit), e.advice()))
 	}
@@ -105,22 +106,4 @@ func (e *evidence) blame() string {
 		return fmt.Sprintf("%d calls were in flight, as many as this machine allows", e.limit)
 	}
 	return "the generator could not keep the schedule"
-}
-
-const (
-	steadyShare = 0.10 // how far the two sides of Little's law may lie apart
-	steadyNeeds = 100  // calls, below which begin and end are all that one sees
-)
-
-// littlesLaw compares the mean number of calls in flight with what rate and time predict.
-func littlesLaw(ended int64, busy, window time.Duration, observed float64) *LittlesLaw {
-	if window <= 0 || ended == 0 {
-		return nil
-	}
-	predicted := busy.Seconds() / window.Seconds() // rate times mean time
-	off := predicted - observed
-	return &LittlesLaw{
-		Predicted: round(predicted, 3), Observed: round(observed, 3),
-		OK: ended < steadyNeeds || max(off, -off) <= max(steadyShare*observed, 0.25),
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,6 +23,10 @@ type virtualPeer struct {
 	mu    sync.Mutex
 	serve func(now time.Time) time.Time // called under mu
 	calls atomic.Int64
+
+	// answer gives the result of a request; nil answers tools/list and tools/call. Serving takes time except for
+	// tools/list.
+	answer func(s *virtualSession, method, params string) string
 }
 
 func (p *virtualPeer) answerTime(now time.Time) time.Time {
@@ -37,17 +42,20 @@ func (p *virtualPeer) open(*caller, time.Time) (session, error) {
 	return &virtualSession{peer: p}, nil
 }
 
-type virtualSession struct{ peer *virtualPeer }
+type virtualSession struct {
+	peer  *virtualPeer
+	heard notices
+}
 
 func (s *virtualSession) query(method, _ string, params []byte, _ wire.Header) (*query, error) {
-	return &query{method: method, params: params}, nil
+	return &query{method: method, params: slices.Clone(params)}, nil
 }
 
 func (s *virtualSession) request(c *caller, q *query, deadline time.Time) error {
 	c.build(q.method, q.params)
 	c.reply.Sent = time.Now()
 	result := []byte(`{"tools":` + echoTool + `}`)
-	if q.method == "tools/call" {
+	if q.method != "tools/list" {
 		s.peer.calls.Add(1)
 		at := s.peer.answerTime(c.reply.Sent)
 		if at.After(deadline) {
@@ -57,6 +65,9 @@ func (s *virtualSession) request(c *caller, q *query, deadline time.Time) error 
 		}
 		time.Sleep(time.Until(at))
 		result = []byte(`{"content":[]}`)
+	}
+	if s.peer.answer != nil {
+		result = []byte(s.peer.answer(s, q.method, string(q.params)))
 	}
 	c.reply.FirstByte, c.reply.Done = time.Now(), time.Now()
 	c.reply.Message = codec.Message{Kind: codec.KindResponse, ID: c.id, Result: result}
@@ -69,6 +80,7 @@ func (s *virtualSession) close(*caller, time.Time) error                  { retu
 func (s *virtualSession) abort()                                          {}
 func (s *virtualSession) reap()                                           {}
 func (s *virtualSession) info() *handshake                                { return &handshake{protocol: Revisions[0]} }
+func (s *virtualSession) notices() *notices                               { return &s.heard }
 
 // runVirtual runs a configuration in virtual time.
 func runVirtual(t *testing.T, c Config, serve func(now time.Time) time.Time) (res *Result, seen int64) {

@@ -11,10 +11,12 @@ const deadPause = 50 * time.Millisecond
 
 // job is one call to make.
 type job struct {
-	due   time.Time // intended start; in a closed loop the moment at which the worker was free
-	ready time.Time // from when on only the generator can be to blame for a late start
-	index int       // chooses the session
-	tool  int
+	due   time.Time     // intended start; in a closed loop the moment at which the worker was free
+	ready time.Time     // from when on only the generator can be to blame for a late start
+	index int           // chooses the session
+	own   bool          // and no other session will do
+	what  int           // the tool to call
+	think time.Duration // mean of the think time before it
 }
 
 // worker makes one call at a time on its own connection.
@@ -22,68 +24,105 @@ type worker struct {
 	run   *run
 	c     *caller
 	shard *shard
-	jobs  chan job // open loop only; capacity 1
+	jobs  chan job  // open loop only; capacity 1
+	agent *agent    // nil in a run without flows
+	ended time.Time // when the last call was over
 }
 
 func (r *run) newWorker(n int) *worker {
-	return &worker{run: r, c: r.set.newCaller(), shard: r.rec.shardOf(n), jobs: make(chan job, 1)}
+	w := &worker{run: r, c: r.set.newCaller(), shard: r.rec.shardOf(n), jobs: make(chan job, 1)}
+	if r.script != nil {
+		w.agent = newAgent(r, n)
+	}
+	return w
 }
 
-// do makes one call and records it where it is due in the measured window. It reports whether the target could be
-// reached.
+// do makes one call, or takes one flow. It reports whether the target could be reached.
 func (w *worker) do(j job) bool {
-	r, rep := w.run, &w.c.reply
-	measured := !j.due.Before(r.from)
-	if measured {
-		r.measured.Add(1)
-	} else {
-		r.warm.Add(1)
+	r := w.run
+	if r.script != nil {
+		return w.perform(j)
 	}
+	r.begin(j.due)
+	at, sess := r.set.pick(j.index, j.own)
+	_, reached := w.call(&j, at, sess, r.tools[j.what].next(&r.turn), j.what, nil)
+	return reached
+}
+
+// begin counts a start, and reports whether it was due in the measured window.
+func (r *run) begin(due time.Time) (measured bool) {
+	if due.Before(r.from) {
+		r.warm.Add(1)
+		return false
+	}
+	r.measured.Add(1)
+	return true
+}
+
+// call makes one call and records it where it is due in the measured window. step judges the answer, if it is not nil.
+// reached tells whether the target could be reached.
+func (w *worker) call(j *job, at *place, sess session, q *query, series int, step *verdictOfStep) (o outcome, reached bool) {
+	r, rep := w.run, &w.c.reply
 	begin := time.Now()
-	at, sess := r.set.pick(j.index)
 	var err error
 	if sess == nil {
 		err = errNoSession
 		rep.Sent, rep.FirstByte, rep.Done = time.Time{}, time.Time{}, time.Time{}
 	} else {
+		timeout := r.cfg.Timeout
+		if step != nil && step.step.CancelAfter > 0 {
+			timeout = step.step.CancelAfter
+		}
 		r.rec.inFlight.Add(1)
-		err = sess.request(w.c, r.tools[j.tool].query, begin.Add(r.cfg.Timeout))
+		err = sess.request(w.c, q, begin.Add(timeout))
 		r.rec.inFlight.Add(-1)
 	}
 	o, code := verdictOf(err, rep, w.c.id)
-	if o != outcomeOK {
-		w.trouble(o, err, at, sess)
+	meant := false
+	if step != nil {
+		o, meant = step.judge(o, err, rep)
 	}
-	if measured {
-		w.record(j, begin, o, code)
+	if o != outcomeOK && !meant {
+		w.trouble(o, err, at, sess, step)
 	}
-	return !rep.Sent.IsZero()
+	w.ended = rep.Done
+	if w.ended.IsZero() {
+		w.ended = time.Now()
+	}
+	if !j.due.Before(r.from) {
+		w.record(j, begin, &sample{series: series, outcome: o, code: code, meant: meant})
+	}
+	return o, !rep.Sent.IsZero()
 }
 
-// record turns the instants of a call into a sample.
-func (w *worker) record(j job, begin time.Time, o outcome, code int) {
+// record completes a sample by the instants of a call.
+func (w *worker) record(j *job, begin time.Time, s *sample) {
 	rep := &w.c.reply
-	done, sent := rep.Done, rep.Sent
-	if done.IsZero() {
-		done = time.Now()
-	}
+	sent := rep.Sent
 	if sent.IsZero() {
 		sent = begin
 	}
-	s := sample{
-		tool: j.tool, outcome: o, code: code, lag: begin.Sub(j.ready), response: done.Sub(j.due), service: done.Sub(sent),
-		busy: time.Since(begin), inTime: done.UnixNano() <= w.run.until.Load(),
+	s.lag, s.response, s.service = begin.Sub(j.ready), w.ended.Sub(j.due), w.ended.Sub(sent)
+	s.busy, s.think = time.Since(begin), j.think
+	s.inTime = w.ended.UnixNano() <= w.run.until.Load()
+	if j.own || w.agent != nil && !w.run.cfg.open() {
+		s.busy = s.response // what a user does not think, he waits
 	}
 	if !rep.FirstByte.IsZero() {
 		s.ttfb = rep.FirstByte.Sub(sent)
 	}
-	w.shard.add(&s)
+	w.shard.add(s)
 }
 
 // trouble looks at a call that was no success: the session may be lost, or this machine may be out of descriptors.
-func (w *worker) trouble(o outcome, err error, at *place, sess session) {
+func (w *worker) trouble(o outcome, err error, at *place, sess session, step *verdictOfStep) {
 	r := w.run
-	r.rec.example(o, func() string { return describe(err, &w.c.reply) })
+	r.rec.example(o, func() string {
+		if step != nil {
+			return step.step.where + ": " + step.why
+		}
+		return describe(err, &w.c.reply)
+	})
 	if exhausted(err) {
 		r.starved.Add(1)
 	}
@@ -115,7 +154,7 @@ func (r *run) closedWorker(n int) {
 		if r.cfg.Requests > 0 && !now.Before(r.from) && !r.claim() {
 			return
 		}
-		if !w.do(job{due: now, ready: now, index: index, tool: r.picker.pick(rng.IntN)}) {
+		if !w.do(job{due: now, ready: now, index: index, what: r.picker.pick(rng.IntN)}) {
 			r.rest(deadPause)
 		}
 	}

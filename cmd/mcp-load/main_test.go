@@ -136,6 +136,12 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"run", good, "-r", "fast"}, 2, `rate "fast" is not understood`},
 		{[]string{"run", good, "-r", "-5"}, 2, `rate "-5" is not understood`},
 		{[]string{"run", good, "-d", "10"}, 2, "missing unit"},
+		{[]string{"run", good, "-s", "100:30s"}, 2, `stage "100:30s" is not understood: write 30s:100`},
+		{[]string{"run", good, "-s", "1s:max"}, 2, `stage "1s:max" is not understood`},
+		{[]string{"run", good, "-s", "1s:5", "-d", "1s"}, 2, "leave -d out"},
+		{[]string{"run", good, "--think-time", "2s"}, 2, "needs users"},
+		{[]string{"run", good, "-u", "2", "--think-time", "two"}, 2, `think time "two" is not understood`},
+		{[]string{"run", good, "--args-file", "testdata/none.ndjson"}, 2, "cannot read --args-file"},
 		{[]string{"run", good, "-d", "0s"}, 2, "must be more than zero"},
 		{[]string{"run", good, "-c", "0"}, 2, "--concurrency must be at least 1"},
 		{[]string{"run", good, "-d", "1s", "-z", "1s"}, 2, "the same"},
@@ -164,6 +170,37 @@ func TestExitCodes(t *testing.T) {
 		if code != tt.code || !strings.Contains(where, tt.want) || other != "" {
 			t.Errorf("%q = %d, stdout %q, stderr %q; want %d with %q", tt.args, code, stdout, stderr, tt.code, tt.want)
 		}
+	}
+}
+
+// TestLoops runs the loops that the flags of stages and users describe. A busy machine may make them invalid, which is no
+// fault here.
+func TestLoops(t *testing.T) {
+	s := &countingServer{}
+	url := s.start(t)
+	rows := filepath.Join(t.TempDir(), "rows.ndjson")
+	if err := os.WriteFile(rows, []byte("{\"a\":1}\n{\"a\":2}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-s", "200ms:100", "-s", "200ms:0/s"}, "open loop, from 0/s to 100/s in 200ms to 0/s in 200ms, peak 100/s constant for 400ms"},
+		{[]string{"-u", "3", "--think-time", "exp:10ms", "-n", "30"}, "closed loop, 3 users, exponential think time of mean 10ms"},
+		{[]string{"-u", "3", "-d", "100ms"}, "closed loop, 3 users, think time 1s"},
+		{[]string{"--args-file", rows, "-n", "20"}, "20: 20 ok"},
+	} {
+		code, stdout, stderr := call(append([]string{"run", url}, tt.args...)...)
+		if code != 0 && code != exitInvalid || !strings.Contains(stdout, tt.want) {
+			t.Errorf("%q = %d, stdout %q, stderr %q; want %q", tt.args, code, stdout, stderr, tt.want)
+		}
+	}
+	if err := os.WriteFile(rows, []byte("{}\n{\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := call("run", url, "--args-file", rows); code != 2 || !strings.Contains(stderr, "rows.ndjson: line 2 is not a JSON object: {") {
+		t.Errorf("a broken row = %d, %q; want 2 and the line", code, stderr)
 	}
 }
 

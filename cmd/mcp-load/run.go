@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,9 @@ type runFlags struct {
 	durationAlias time.Duration
 	tools         []string
 	args          string
+	argsFile      string
+	stages        []string
+	think         string
 	headers       []string
 	outputs       []string
 	live          string
@@ -34,6 +38,8 @@ type runFlags struct {
 
 const runExample = `  mcp-load run http://127.0.0.1:8080/mcp                      closed loop, 10 in flight, 10 s
   mcp-load run http://127.0.0.1:8080/mcp -r 500 --sessions 50  open loop, 500 calls a second
+  mcp-load run http://127.0.0.1:8080/mcp -s 30s:100 -s 1m:100  ramp to 100/s, then hold
+  mcp-load run http://127.0.0.1:8080/mcp -u 50 --think-time 2s 50 users who think for 2 s between two calls
   mcp-load run -c 8 --tool echo --args '{"message":"hi"}' -- node server.js`
 
 func newRunCommand(argv []string) *cobra.Command {
@@ -66,6 +72,10 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	p := cmd.Flags()
 	p.SortFlags = false
 	p.StringVarP(&f.rate, "rate", "r", "", "calls a second in the whole run: 200, 200/s, 6000/m (open loop), or max (closed loop)")
+	p.StringArrayVarP(&f.stages, "stage", "s", nil, "open loop whose rate changes: 30s:100 leads in a straight line to 100/s within 30 s (repeatable);\n"+
+		"the first begins at -r, or at 0; 0s:100 is a jump")
+	p.IntVarP(&f.cfg.Users, "users", "u", 0, "virtual users, each with a session of its own, who think between two calls")
+	p.StringVar(&f.think, "think-time", "", "of a user: 2s, or exp:2s for times of an exponential distribution; default 1s")
 	p.IntVarP(&f.cfg.Concurrency, "concurrency", "c", 0, "calls in flight (closed loop); default 10, over stdio 1")
 	p.IntVar(&f.cfg.Sessions, "sessions", 0, "sessions; default as many as -c, or 10 with -r; over stdio 1 process")
 	p.DurationVarP(&f.cfg.Duration, "duration", "d", 0, "measured time; default 10s, or none with -n")
@@ -74,6 +84,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	p.DurationVar(&f.cfg.Warmup, "warmup", 0, "time before the measured time, left out of the result")
 	p.StringArrayVar(&f.tools, "tool", nil, "tool to call, NAME or NAME=WEIGHT (repeatable); default the first that declares readOnlyHint")
 	p.StringVar(&f.args, "args", "", "arguments of every call, a JSON object; default made from the tool's schema")
+	p.StringVar(&f.argsFile, "args-file", "", "arguments of the calls in turn: a file with a JSON object on each line")
 	p.BoolVar(&f.cfg.AnyTool, "any-tool", false, "without --tool, call the first listed tool even if it may change data")
 	p.DurationVar(&f.cfg.Timeout, "timeout", 30*time.Second, "of one call")
 	p.StringVar(&f.arrivals, "arrivals", "constant", "of an open loop: constant or poisson")
@@ -125,7 +136,7 @@ func (f *runFlags) finish(cmd *cobra.Command) ([]output, error) {
 			return nil, usageError("--%s must be more than zero", name)
 		}
 	}
-	for name, n := range map[string]int64{"requests": c.Requests, "sessions": int64(c.Sessions), "concurrency": int64(c.Concurrency)} {
+	for name, n := range map[string]int64{"requests": c.Requests, "users": int64(c.Users), "sessions": int64(c.Sessions), "concurrency": int64(c.Concurrency)} {
 		if cmd.Flags().Changed(name) && n < 1 {
 			return nil, usageError("--%s must be at least 1", name)
 		}
@@ -140,11 +151,19 @@ func (f *runFlags) finish(cmd *cobra.Command) ([]output, error) {
 	if c.Rate, err = parseRate(f.rate); err != nil {
 		return nil, err
 	}
+	if err := f.loop(); err != nil {
+		return nil, err
+	}
 	for _, t := range f.tools {
 		c.Tools = append(c.Tools, parseTool(t))
 	}
 	if f.args != "" {
 		c.Args = json.RawMessage(f.args)
+	}
+	if f.argsFile != "" {
+		if c.ArgsRows, err = readArgsFile(f.argsFile); err != nil {
+			return nil, err
+		}
 	}
 	if c.Header, err = parseHeaders(f.headers); err != nil {
 		return nil, err
@@ -183,6 +202,66 @@ func parseRate(s string) (float64, error) {
 		return 0, usageError("rate %q is not understood: write 200, 200/s, 6000/m or max", s)
 	}
 	return r / per, nil
+}
+
+// loop reads the stages and the think time.
+func (f *runFlags) loop() error {
+	c := &f.cfg
+	for _, s := range f.stages {
+		stage, err := parseStage(s)
+		if err != nil {
+			return err
+		}
+		c.Stages = append(c.Stages, stage)
+	}
+	if f.think == "" && c.Users > 0 {
+		f.think = defaultThink
+	}
+	if f.think == "" {
+		return nil
+	}
+	var err error
+	if c.ThinkTime, err = bench.ParseThink(f.think); err != nil {
+		return usageError("--think-time: %v", err)
+	}
+	if c.Users == 0 {
+		return usageError("--think-time needs users (-u)")
+	}
+	return nil
+}
+
+// defaultThink is the think time of users without --think-time.
+const defaultThink = "1s"
+
+// parseStage reads 30s:100, where the rate may have a unit as in -r.
+func parseStage(s string) (bench.Stage, error) {
+	length, rate, _ := strings.Cut(s, ":")
+	d, err := time.ParseDuration(length)
+	if err != nil || d < 0 {
+		return bench.Stage{}, usageError("stage %q is not understood: write 30s:100 for a ramp to 100/s within 30 s", s)
+	}
+	if number, _, _ := strings.Cut(rate, "/"); number == "0" {
+		return bench.Stage{Duration: d}, nil
+	}
+	r, err := parseRate(rate)
+	if err != nil || r == 0 {
+		return bench.Stage{}, usageError("stage %q is not understood: write 30s:100 for a ramp to 100/s within 30 s", s)
+	}
+	return bench.Stage{Duration: d, Rate: r}, nil
+}
+
+// readArgsFile reads the rows of --args-file.
+func readArgsFile(path string) ([]json.RawMessage, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, usageError("cannot read --args-file: %v", err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	rows, err := bench.ReadArgs(file)
+	if err != nil {
+		return nil, usageError("%s: %v", path, err)
+	}
+	return rows, nil
 }
 
 // parseTool reads NAME or NAME=WEIGHT.
