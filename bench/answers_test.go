@@ -172,3 +172,44 @@ func askRoots(in *bufio.Scanner, say func(string, json.RawMessage)) {
 		}
 	}
 }
+
+// TestRounds lets a server of the stateless era ask, once with a state and once without.
+func TestRounds(t *testing.T) {
+	const meta = `"_meta":{},`
+	var asked []string
+	answers := []string{
+		`{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"},"b":{"method":"sampling/createMessage","params":{}}},"requestState":"s\n1"}`,
+		`{"resultType":"input_required","inputRequests":{}}`,
+		`{"resultType":"complete"}`,
+	}
+	c := &caller{}
+	once := func(params []byte) error {
+		asked = append(asked, string(params))
+		c.reply.Sent = time.Unix(int64(len(asked)), 0)
+		c.reply.Message.Result = []byte(answers[len(asked)-1])
+		return nil
+	}
+	a := newAnswerer(&Config{Answers: []Answer{AnswerRoots, AnswerSampling}})
+	first := `{` + meta + `"name":"echo"}`
+	if err := a.rounds(c, []byte(first), once); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		first, `{` + meta + `"name":"echo","inputResponses":{"a":` + rooted + `,"b":` + sampled + `},"requestState":"s\n1"}`,
+		`{` + meta + `"name":"echo","inputResponses":{}}`,
+	}
+	for i := range want {
+		if i >= len(asked) || asked[i] != want[i] {
+			t.Errorf("request %d: got %q, want %s", i, asked, want[i])
+		}
+	}
+	if a.roots.Load() != 1 || a.sampling.Load() != 1 || a.refused.Load() != 0 || !c.reply.Sent.Equal(time.Unix(1, 0)) {
+		t.Errorf("got %d roots, %d sampling, %d refused, sent %v; want 1, 1, 0, the time of the first request",
+			a.roots.Load(), a.sampling.Load(), a.refused.Load(), c.reply.Sent)
+	}
+	asked = nil
+	a = newAnswerer(&Config{Answers: []Answer{AnswerRoots}})
+	if err := a.rounds(c, []byte(first), once); err != nil || len(asked) != 1 || a.refused.Load() != 1 {
+		t.Errorf("asked for what is not to be answered: %d requests, %d refused, %v; want 1, 1, nil", len(asked), a.refused.Load(), err)
+	}
+}

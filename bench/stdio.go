@@ -23,7 +23,7 @@ type stdioPeer struct {
 
 func newStdioPeer(c *Config) *stdioPeer {
 	p := &stdioPeer{
-		argv: c.Command, params: initializeParams(c.session(), c.Version, c.capabilities()), meta: statelessMeta(c.Version),
+		argv: c.Command, params: initializeParams(c.session(), c.Version, c.capabilities()), meta: statelessMeta(c.Version, c.capabilities()),
 		tally: newStreamTally(), answers: newAnswerer(c), watch: c.Subscribe,
 	}
 	p.era.ask(c.Protocol)
@@ -133,8 +133,16 @@ func (s *stdioSession) shakeHands(c *caller, params []byte, deadline time.Time) 
 }
 
 func (s *stdioSession) request(c *caller, q *query, deadline time.Time) error {
-	c.build(q.method, q.params)
-	err := s.proc.Call(c.id, c.frame, deadline, &c.reply)
+	once := func(params []byte) error {
+		c.build(q.method, params)
+		return s.proc.Call(c.id, c.frame, deadline, &c.reply)
+	}
+	var err error
+	if s.meta != nil {
+		err = s.answers.rounds(c, q.params, once)
+	} else {
+		err = once(q.params)
+	}
 	var we *wire.Error
 	if err != nil && errors.As(err, &we) && we.Kind == wire.KindTimeout {
 		_ = s.proc.Send(codec.AppendCancelled(nil, c.id, "timeout")) // best effort
