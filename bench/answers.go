@@ -89,27 +89,32 @@ func newAnswerer(c *Config) *answerer {
 
 // frame makes the answer to a request of the server, and counts it. asked tells that it takes the delay.
 func (a *answerer) frame(m *codec.Message) (frame []byte, asked bool) {
-	method := string(m.Method)
-	if method == codec.MethodPing {
+	if string(m.Method) == codec.MethodPing {
 		a.ping.Add(1)
 		return codec.AppendResult(nil, m.ID, []byte("{}")), false
 	}
-	if !a.offers[method] {
-		a.refused.Add(1)
+	result := a.result(string(m.Method), m.Params)
+	if result == nil {
 		return codec.AppendError(nil, m.ID, codec.ErrMethodNotFound), false
 	}
-	result := []byte(rooted)
-	switch method {
-	case codec.MethodSample:
-		a.sampling.Add(1)
-		result = []byte(sampled)
-	case codec.MethodElicit:
-		a.elicitation.Add(1)
-		result = accepted(m.Params)
-	default:
-		a.roots.Add(1)
-	}
 	return codec.AppendResult(nil, m.ID, result), true
+}
+
+// result makes and counts the result of a request of the server; nil where it has not been told to answer.
+func (a *answerer) result(method string, params []byte) []byte {
+	switch {
+	case !a.offers[method]:
+		a.refused.Add(1)
+		return nil
+	case method == codec.MethodSample:
+		a.sampling.Add(1)
+		return []byte(sampled)
+	case method == codec.MethodElicit:
+		a.elicitation.Add(1)
+		return accepted(params)
+	}
+	a.roots.Add(1)
+	return []byte(rooted)
 }
 
 // accepted is the answer of a person who agrees, and fills in the form as its schema says.

@@ -48,7 +48,7 @@ func (r *run) conditions(window time.Duration) Conditions {
 		Concurrency: r.cfg.Concurrency, Sessions: r.cfg.Sessions, DurationS: round(window.Seconds(), 3),
 		WarmupS: r.cfg.Warmup.Seconds(), Seed: r.cfg.Seed,
 		Host:   Host{CPUs: runtime.GOMAXPROCS(0), OS: runtime.GOOS, Go: runtime.Version()},
-		Server: agreed.server, TimeoutS: r.cfg.Timeout.Seconds(), InProcess: r.cfg.InProcess,
+		Server: agreed.server, TimeoutS: r.cfg.Timeout.Seconds(), HTTP2: r.cfg.HTTP2, InProcess: r.cfg.InProcess,
 		Scenario: r.cfg.Scenario,
 	}
 	switch {

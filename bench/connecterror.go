@@ -48,6 +48,8 @@ func (r *run) connectError(err error) error {
 		text = fmt.Sprintf("cannot connect to %s: connection refused; is the server running, and is the port right?", target)
 	case errors.Is(err, wire.ErrCommandNotFound):
 		text = fmt.Sprintf("cannot start %s: there is no such command", r.cfg.target())
+	case r.cfg.HTTP2 && errors.As(err, &we) && (we.Kind == wire.KindTransport || we.Kind == wire.KindDial):
+		text = fmt.Sprintf("cannot connect to %s: it does not seem to speak HTTP/2 (%v); leave --http2 out", target, we.Err)
 	case errors.As(err, &we) && we.Kind == wire.KindTimeout:
 		text = fmt.Sprintf("%s did not answer within %s (--timeout)", target, r.cfg.Timeout)
 	case errors.As(err, &we) && we.Kind == wire.KindAborted:

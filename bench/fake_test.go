@@ -241,7 +241,8 @@ func TestMain(m *testing.M) {
 }
 
 // stdioChild is a stdio MCP server. Mode "shuffle" answers calls in another order than they came in; "stubborn" ignores
-// the end of its input; "modern" is of the stateless era; "fragile" ends at a request before initialize.
+// the end of its input; "modern" is of the stateless era; "fragile" ends at a request before initialize;
+// "asking" asks for the client's roots before it answers a call.
 func stdioChild(mode string) {
 	var mu sync.Mutex
 	var under sync.WaitGroup
@@ -282,6 +283,9 @@ func stdioChild(mode string) {
 		case "tools/list":
 			say(`{"jsonrpc":"2.0","id":%s,"result":{"tools":`+echoTool+`}}`, id)
 		default:
+			if mode == "asking" {
+				askRoots(in, say)
+			}
 			under.Go(func() {
 				if mode == "shuffle" {
 					time.Sleep(rand.N(2 * time.Millisecond))

@@ -172,8 +172,11 @@ func TestFlowWaits(t *testing.T) {
 	const updated = "notifications/resources/updated"
 	f := &flowServer{service: 10 * time.Millisecond, answer: func(s *virtualSession, method, params string) string {
 		tell := func(uri string) {
-			params := []byte(fmt.Sprintf(`{"uri":"%s"}`, uri))
-			s.heard.deliver(&codec.Message{Kind: codec.KindNotification, Method: []byte(updated), Params: params})
+			frame := []byte(fmt.Sprintf(`{"jsonrpc":"2.0","method":"%s","params":{"uri":"%s"}}`, updated, uri))
+			var m codec.Message
+			if err := codec.Decode(frame, &m); err == nil {
+				s.heard.deliver(&m)
+			}
 		}
 		switch method {
 		case codec.MethodResourcesSubscribe:

@@ -37,7 +37,7 @@ func newHTTPPeer(c *Config) (*httpPeer, error) {
 		return nil, usage("%v", err)
 	}
 	p := &httpPeer{
-		target: target, own: c.Header.Clone(), params: initializeParams(c.session(), c.Version, c.capabilities()), meta: statelessMeta(c.Version),
+		target: target, own: c.Header.Clone(), params: initializeParams(c.session(), c.Version, c.capabilities()), meta: statelessMeta(c.Version, c.capabilities()),
 		tally: newStreamTally(), answers: newAnswerer(c), watch: c.Subscribe,
 	}
 	p.era.ask(c.Protocol)
@@ -186,8 +186,8 @@ func (c *caller) giveUp(s *httpSession) {
 	c.sideCall(s, codec.AppendCancelled(nil, c.id, "timeout"))
 }
 
-// serverMessage counts what comes on the reply stream of a call before its response, answers what is a request, and passes
-// notifications on.
+// serverMessage counts what comes on the reply stream of a call before its response, answers what is a request, and
+// passes notifications on.
 func (c *caller) serverMessage(m *codec.Message) {
 	c.track.note(nil, m, time.Now())
 	switch {

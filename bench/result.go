@@ -65,6 +65,7 @@ type Conditions struct {
 	TimeoutS    float64  `json:"timeout_s"`
 	MaxInFlight int      `json:"max_in_flight"` // 0 means no cap was asked for
 	Overflow    string   `json:"overflow"`
+	HTTP2       bool     `json:"http2"`      // by another client than the lean one, whose cost is in every time
 	InProcess   bool     `json:"in_process"` // generator and server were one process
 }
 

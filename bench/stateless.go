@@ -59,11 +59,11 @@ func (e *eraChoice) open(discover, initialize func() (session, error)) (session,
 }
 
 // statelessMeta is the _meta that every request of the stateless era has, as a member with its name.
-func statelessMeta(version string) []byte {
+func statelessMeta(version string, capabilities []byte) []byte {
 	if version == "" {
 		version = "dev"
 	}
-	b := append([]byte(nil), `"_meta":{"`+codec.MetaProtocolVersion+`":"`+Stateless+`","`+codec.MetaClientCapabilities+`":{},"`+
+	b := append([]byte(nil), `"_meta":{"`+codec.MetaProtocolVersion+`":"`+Stateless+`","`+codec.MetaClientCapabilities+`":`+string(capabilities)+`,"`+
 		codec.MetaClientInfo+`":{"name":"mcp-load","version":`...)
 	return append(codec.AppendString(b, version), '}', '}')
 }
@@ -224,10 +224,12 @@ func (s *statelessSession) query(method, name string, params []byte, mirrors wir
 
 // request needs no cancellation: the end of a connection is one.
 func (s *statelessSession) request(c *caller, q *query, deadline time.Time) error {
-	c.build(q.method, q.params)
-	c.via = nil
-	c.req = wire.Request{Head: q.head, Body: c.frame, ID: c.id}
-	return c.conn.Call(&c.req, deadline, &c.reply)
+	c.via, c.track = nil, track{tally: c.track.tally, ids: c.track.ids[:0]}
+	return s.peer.answers.rounds(c, q.params, func(params []byte) error {
+		c.build(q.method, params)
+		c.req = wire.Request{Head: q.head, Body: c.frame, ID: c.id}
+		return c.conn.Call(&c.req, deadline, &c.reply)
+	})
 }
 
 func (s *statelessSession) notify(*caller, string, []byte, time.Time) error { return nil }

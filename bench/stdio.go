@@ -23,7 +23,7 @@ type stdioPeer struct {
 
 func newStdioPeer(c *Config) *stdioPeer {
 	p := &stdioPeer{
-		argv: c.Command, params: initializeParams(c.session(), c.Version, c.capabilities()), meta: statelessMeta(c.Version),
+		argv: c.Command, params: initializeParams(c.session(), c.Version, c.capabilities()), meta: statelessMeta(c.Version, c.capabilities()),
 		tally: newStreamTally(), answers: newAnswerer(c), watch: c.Subscribe,
 	}
 	p.era.ask(c.Protocol)
@@ -37,9 +37,9 @@ func (p *stdioPeer) caller(ids *atomic.Uint64) *caller { return &caller{ids: ids
 func (p *stdioPeer) maxInFlight(int, bool) int { return 100_000 } // frames in a pipe need no descriptors, only memory
 
 func (p *stdioPeer) open(c *caller, deadline time.Time) (session, error) {
-	s := &stdioSession{}
+	s := &stdioSession{tally: p.tally, answers: p.answers}
 	var err error
-	if s.proc, err = p.spawn(s); err != nil {
+	if s.proc, err = s.spawn(p.argv); err != nil {
 		return nil, err
 	}
 	ended := false
@@ -53,7 +53,7 @@ func (p *stdioPeer) open(c *caller, deadline time.Time) (session, error) {
 		func() (session, error) {
 			if ended { // some servers end at the first thing that is not initialize
 				_ = s.proc.Close() // it has ended: nothing to report
-				if s.proc, err = p.spawn(s); err != nil {
+				if s.proc, err = s.spawn(p.argv); err != nil {
 					return nil, err
 				}
 			}
@@ -77,6 +77,9 @@ type stdioSession struct {
 	agreed handshake
 	meta   []byte // of the stateless era, nil in a session
 	heard  notices
+
+	tally   *streamTally // of the run
+	answers *answerer    // of the run
 }
 
 func (s *stdioSession) notices() *notices {
@@ -130,8 +133,16 @@ func (s *stdioSession) shakeHands(c *caller, params []byte, deadline time.Time) 
 }
 
 func (s *stdioSession) request(c *caller, q *query, deadline time.Time) error {
-	c.build(q.method, q.params)
-	err := s.proc.Call(c.id, c.frame, deadline, &c.reply)
+	once := func(params []byte) error {
+		c.build(q.method, params)
+		return s.proc.Call(c.id, c.frame, deadline, &c.reply)
+	}
+	var err error
+	if s.meta != nil {
+		err = s.answers.rounds(c, q.params, once)
+	} else {
+		err = once(q.params)
+	}
 	var we *wire.Error
 	if err != nil && errors.As(err, &we) && we.Kind == wire.KindTimeout {
 		_ = s.proc.Send(codec.AppendCancelled(nil, c.id, "timeout")) // best effort
@@ -164,20 +175,18 @@ func (s *stdioSession) abort() { s.proc.Abort() }
 
 func (s *stdioSession) reap() { _ = s.proc.Close() } // it has ended: nothing to report
 
-// spawn starts the process of a session. What it says of its own accord is counted and passed on, and what it asks is
-// answered.
-func (p *stdioPeer) spawn(s *stdioSession) (*wire.Process, error) {
-	t := track{tally: p.tally}
-	return wire.Start(p.argv, &wire.ProcessOptions{OnMessage: func(proc *wire.Process, m *codec.Message) {
-		if m.Kind != codec.KindNotification && m.Kind != codec.KindRequest {
-			return
+// spawn starts the process. What it says of its own accord is counted and passed on, and what it asks is answered.
+func (s *stdioSession) spawn(argv []string) (*wire.Process, error) {
+	t := track{tally: s.tally}
+	return wire.Start(argv, &wire.ProcessOptions{OnMessage: func(proc *wire.Process, m *codec.Message) {
+		switch m.Kind {
+		case codec.KindNotification:
+			t.note(nil, m, time.Now())
+			s.heard.deliver(m)
+		case codec.KindRequest: // which the stateless era does not have
+			t.note(nil, m, time.Now())
+			s.answers.send(proc, m)
 		}
-		t.note(nil, m, time.Now())
-		if m.Kind == codec.KindRequest { // which the stateless era does not have
-			p.answers.send(proc, m)
-			return
-		}
-		s.heard.deliver(m)
 	}})
 }
 

@@ -11,8 +11,10 @@ import (
 	"github.com/mcpengine/mcpengine/transport/client/wire"
 )
 
-// streamOpening bounds how long a server may take to begin a GET stream.
-const streamOpening = 10 * time.Second
+const (
+	streamOpening = 10 * time.Second       // how long a server may take to begin a GET stream
+	streamSlow    = 250 * time.Millisecond // from when on streams that are to be opened are not waited for any more
+)
 
 // streamSet is the GET streams of a run's sessions.
 type streamSet struct {
@@ -24,9 +26,11 @@ type streamSet struct {
 	mu      sync.Mutex
 	conns   []*wire.Conn // guarded by mu
 	closing bool         // guarded by mu
+	slow    atomic.Bool  // the server keeps back the heads of streams until there is an event
 }
 
-// open begins the stream of a session and reads it until it ends. A server that offers none is left alone.
+// open begins the stream of a session, which is read until it ends. A server that offers none is left alone. Where the
+// server says at once that the stream is there, open waits for that, so that a run does not begin before its streams.
 func (s *streamSet) open(sess session) {
 	h, ok := sess.(*httpSession)
 	if !ok {
@@ -40,16 +44,29 @@ func (s *streamSet) open(sess session) {
 	s.mu.Lock()
 	s.conns = append(s.conns, conn)
 	s.mu.Unlock()
-	s.readers.Go(func() { s.read(conn, head, h) })
+	begun := make(chan struct{})
+	s.readers.Go(func() { s.read(conn, head, h, sync.OnceFunc(func() { close(begun) })) })
+	if s.slow.Load() {
+		return
+	}
+	wait := time.NewTimer(streamSlow)
+	defer wait.Stop()
+	select {
+	case <-begun:
+	case <-wait.C:
+		s.slow.Store(true)
+	}
 }
 
-// read reads one stream to its end.
-func (s *streamSet) read(conn *wire.Conn, head []byte, h *httpSession) {
+// read reads one stream to its end. begun is called when it is open, and when it is not to be.
+func (s *streamSet) read(conn *wire.Conn, head []byte, h *httpSession, begun func()) {
+	defer begun()
 	t := track{tally: h.peer.tally}
 	opened := false
 	err := conn.Stream(head, time.Now().Add(streamOpening), func() {
 		opened = true
 		raise(&s.peak, s.current.Add(1))
+		begun()
 	}, func(ev *wire.Event) { h.event(&t, ev) })
 	if opened {
 		s.current.Add(-1)
@@ -72,7 +89,7 @@ func (s *streamSet) read(conn *wire.Conn, head []byte, h *httpSession) {
 
 var streamMessages = sync.Pool{New: func() any { return new(codec.Message) }}
 
-// event counts an event of a GET stream, answers it where it is a request, and passes it on where it is none.
+// event counts an event of a GET stream, and answers it where it is a request.
 func (h *httpSession) event(t *track, ev *wire.Event) {
 	if len(ev.Data) == 0 {
 		return // it only sets the id from which a client may resume

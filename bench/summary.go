@@ -57,7 +57,11 @@ func (s *summary) conditions(r *Result) {
 		server = "  (" + clip([]byte(c.Server)) + ")"
 	}
 	s.line("target", "%s%s", clip([]byte(c.Target)), server)
-	s.line("transport", "%s, protocol %s, %s", c.Transport, c.Protocol, plural(int64(c.Sessions), "session"))
+	transport := c.Transport
+	if c.HTTP2 {
+		transport = "HTTP/2"
+	}
+	s.line("transport", "%s, protocol %s, %s", transport, c.Protocol, plural(int64(c.Sessions), "session"))
 	s.line("load", "%s for %s, warm-up %s, timeout %s, seed %d", c.load(), secondsText(c.DurationS), secondsText(c.WarmupS), secondsText(c.TimeoutS), c.Seed)
 	calls := "tools/call " + clip([]byte(strings.Join(c.Tools, ", ")))
 	if len(r.Flows) > 0 {
@@ -181,8 +185,28 @@ func (s *summary) sessions(r *Result) {
 	if r.Conditions.Protocol == Stateless {
 		s.line("", "stateless: each is one server/discover, and the server keeps nothing of it")
 	}
-	if r.Streams.OpenPeak > 0 {
-		s.line("GET streams", "%s open at once, %s", thousands(r.Streams.OpenPeak), plural(r.Streams.Events, "event"))
+	s.streams(&r.Streams)
+	if q := r.ServerRequests; q != nil {
+		s.line("it asked for", "%s sampling, %s elicitation, %s roots, %s ping; %s refused, %s answers failed", thousands(q.Sampling),
+			thousands(q.Elicitation), thousands(q.Roots), thousands(q.Ping), thousands(q.Refused), thousands(q.Failed))
+	}
+}
+
+// streams tells what came without being asked for.
+func (s *summary) streams(n *Streams) {
+	if n.OpenPeak+n.Events+n.Failed == 0 {
+		return
+	}
+	s.line("GET streams", "%s open at once, %s; %s lost, %s duplicated; %s not opened, %s broken", thousands(n.OpenPeak),
+		plural(n.Events, "event"), thousands(n.Lost), thousands(n.Duplicated), thousands(n.Failed), thousands(n.Broken))
+	for _, d := range []struct {
+		what string
+		dist *Dist
+	}{{"between two events of a stream", n.Gap}, {plural(n.Changes, "change") + ", first to last subscriber", n.Spread}} {
+		if d.dist != nil {
+			s.line("", "%s: p50 %s, p99 %s, max %s", d.what,
+				microsText(float64(d.dist.P50US)), microsText(float64(d.dist.P99US)), microsText(float64(d.dist.MaxUS)))
+		}
 	}
 }
 
@@ -284,6 +308,9 @@ func (s *summary) rest(r *Result) {
 		}
 		s.line("server", "%s: CPU %.2f s, memory %s at the start, %s at the end, %s at most",
 			who, v.CPUSeconds, bytesText(v.RSSStartBytes), bytesText(v.RSSEndBytes), bytesText(v.RSSPeakBytes))
+		if each := v.RSSProcess; v.Processes > 1 {
+			s.line("", "of one process: %s at least, median %s, %s at most", bytesText(each.MinBytes), bytesText(each.MedianBytes), bytesText(each.MaxBytes))
+		}
 	}
 	if l := r.LittlesLaw; l != nil {
 		word := "agrees"

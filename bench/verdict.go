@@ -9,8 +9,8 @@ const (
 	deliveredLeast = 0.99                  // of what was asked
 	lagMost        = 10 * time.Millisecond // at p99, where the calls themselves do not take much longer
 	lagShare       = 0.1                   // of the p99 of the service time
-	stoppedMost    = 0.05                  // of the measured time, by the garbage collector
-	stoppedNeeds   = 5 * time.Second       // of measured time, below which one pause on a busy machine is too much of it
+	stoppedNoted   = 0.01                  // of the measured time, by the garbage collector: it may be why calls began late
+	stoppedMost    = 0.25                  // beyond it no time that was measured says much about the target
 	cpuMost        = 0.9                   // of the cores that the generator can use
 	cpuIdle        = 0.5                   // below it the generator's own work is not what made it late
 	cpuNeeds       = time.Second           // of measured time, below which the start is all that one sees
@@ -55,8 +55,8 @@ func (e *evidence) reasons() []string {
 	if e.cpu > cpuMost && !e.inProcess && e.window >= cpuNeeds {
 		out = append(out, fmt.Sprintf("the generator used %.0f %% of the CPU that it can have, so it was the limit itself", 100*e.cpu))
 	}
-	if share := float64(e.stopped) / float64(e.window); e.stopped > 0 && share > stoppedMost && !e.inProcess && e.window >= stoppedNeeds {
-		out = append(out, fmt.Sprintf("the generator's memory management stopped it for %.1f %% of the time, at most %.0f %% is tolerated: give it more CPU, or fewer sessions",
+	if share := e.stoppedShare(); share > stoppedMost && e.window >= cpuNeeds {
+		out = append(out, fmt.Sprintf("memory management stopped the generator for %.0f %% of the time, at most %.0f %% is tolerated: give it more CPU, or fewer sessions",
 			100*share, 100*stoppedMost))
 	}
 	if e.starved > 0 {
@@ -65,8 +65,20 @@ func (e *evidence) reasons() []string {
 	return out
 }
 
+// stoppedShare is the part of the window for which the garbage collector has stopped the generator. A server in the same
+// process makes the garbage too, and nobody is to blame.
+func (e *evidence) stoppedShare() float64 {
+	if e.inProcess || e.window <= 0 {
+		return 0
+	}
+	return float64(e.stopped) / float64(e.window)
+}
+
 // advice says what would help against a late start.
 func (e *evidence) advice() string {
+	if share := e.stoppedShare(); share > stoppedNoted {
+		return fmt.Sprintf("memory management stopped it for %.1f %% of the time, so give it more CPU, or fewer sessions", 100*share)
+	}
 	if e.cpu < cpuIdle && !e.inProcess {
 		return fmt.Sprintf("it used only %.0f %% of the CPU, so other work on this machine held it up", 100*e.cpu)
 	}
