@@ -58,6 +58,10 @@ var owners = map[string][]string{
 	"golang.org/x/oauth2":                     {"transport/client/oauth"},
 	"golang.org/x/sys":                        {"transport"},
 	"golang.org/x/term":                       {"cmd/mcp-load"},
+	"gonum.org/v1/gonum":                      {"bench"},
+	"charm.land/bubbletea":                    {"cmd/mcp-load/tui"},
+	"charm.land/lipgloss":                     {"cmd/mcp-load/tui"},
+	"github.com/prometheus/client_golang":     {"cmd/mcp-load"},
 	"net/http":                                {"transport", "transport/client", "cmd/mcp-load", "examples"},
 	"os/exec":                                 {"transport/client"},
 }

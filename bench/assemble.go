@@ -84,20 +84,25 @@ func (r *run) requestCounts(c *collector) Requests {
 // latencies gives a row for each tool that had a success, and the row of all.
 func (r *run) latencies(c *collector) []Latency {
 	out := []Latency{}
-	row := func(method, tool string, t triple, response, service []int) {
+	row := func(method, tool string, t triple, response, service, failed []int) {
 		out = append(out, Latency{
 			Method: method, Tool: tool, Response: distOf(t.response, c.times.blocks(response...)),
 			Service: distOf(t.service, c.times.blocks(service...)), TTFB: distOf(t.ttfb, nil),
+			Blocks: c.times.resultBlocks(response, failed, failed == nil),
 		})
 	}
 	var response, service []int
 	for i, t := range c.total.tools {
 		response, service = append(response, 2*i), append(service, 2*i+1)
 		if t.response.TotalCount() > 0 {
-			row("tools/call", r.tools[i].name, t, []int{2 * i}, []int{2*i + 1})
+			row("tools/call", r.tools[i].name, t, []int{2 * i}, []int{2*i + 1}, nil)
 		}
 	}
-	row("*", "", c.total.all(), response, service)
+	failed := make([]int, outcomes)
+	for o := range failed {
+		failed[o] = 2*len(r.tools) + o
+	}
+	row("*", "", c.total.all(), response, service, failed)
 	return out
 }
 

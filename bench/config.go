@@ -76,6 +76,9 @@ type Config struct {
 
 	// OnProgress is called from one goroutine about once a slot (see Progress). It must not block.
 	OnProgress func(Progress)
+	// OnSlot is told what each slot of the measured window has added, from the goroutine of OnProgress. The slots add up to
+	// the result. It must not block; nil costs nothing.
+	OnSlot func(Slot)
 	// OnWarning is told, in one line, what the reader of the result should know before it is there.
 	OnWarning func(string)
 

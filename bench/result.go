@@ -109,6 +109,8 @@ type Latency struct {
 	Response *Dist  `json:"response"` // from the intended start
 	Service  *Dist  `json:"service"`  // from the sending
 	TTFB     *Dist  `json:"ttfb"`     // from the sending to the first byte of the reply
+
+	Blocks []Block `json:"blocks"` // the same calls by time, for comparisons
 }
 
 // Dist is a distribution of times. P999US is null with fewer than 10,000 samples, and P99CI95US with fewer than 20 time
