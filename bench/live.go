@@ -2,7 +2,6 @@ package bench
 
 import (
 	"time"
-
 )
 
 // Slot is what a short piece of the measured window has added, for those who count along while a run is under way.
@@ -108,4 +107,3 @@ func (b *batch) errorCounts() map[string]int64 {
 	}
 	return out
 }
-
