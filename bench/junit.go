@@ -28,7 +28,7 @@ type (
 		Timestamp  string          `xml:"timestamp,attr"`
 		Properties []junitProperty `xml:"properties>property"`
 		Cases      []junitCase     `xml:"testcase"`
-		Out        string          `xml:"system-out"`
+		Out        junitText       `xml:"system-out"`
 	}
 	junitProperty struct {
 		Name  string `xml:"name,attr"`
@@ -40,6 +40,9 @@ type (
 		Time    string        `xml:"time,attr"`
 		Error   *junitTrouble `xml:"error"`
 		Failure *junitTrouble `xml:"failure"`
+	}
+	junitText struct {
+		Text string `xml:",cdata"`
 	}
 	junitTrouble struct {
 		Message string `xml:"message,attr"`
@@ -75,7 +78,7 @@ func (r *Result) WriteJUnit(w io.Writer) error {
 	if err := r.WriteSummary(&text, false); err != nil {
 		return err
 	}
-	s.Out = text.String()
+	s.Out.Text = text.String()
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"math"
 	"slices"
 
 	"github.com/mcpengine/mcpengine/bench"
@@ -54,25 +55,33 @@ func (h *history) series(of func(point) float64) []float64 {
 
 var bars = []rune("▁▂▃▄▅▆▇█")
 
-// sparkline draws the last values in a row of the width; its heights go from zero to the highest of them.
-func sparkline(values []float64, width int) string {
-	if width <= 0 {
-		return ""
+// chart draws the last values in rows of the width, the upper row first; its heights go from zero to the highest of them.
+func chart(values []float64, width, rows int) []string {
+	values = values[max(0, len(values)-max(width, 0)):]
+	highest, steps := peak(values), len(bars)
+	out := make([]string, rows)
+	for row := range out {
+		line := make([]rune, len(values))
+		for i, v := range values {
+			full := 1 // a value always shows
+			if highest > 0 {
+				full = max(int(math.Round(v/highest*float64(steps*rows))), 1)
+			}
+			line[i] = ' '
+			if n := min(full-(rows-1-row)*steps, steps); n > 0 {
+				line[i] = bars[n-1]
+			}
+		}
+		out[row] = string(line)
 	}
-	if len(values) > width {
-		values = values[len(values)-width:]
-	}
+	return out
+}
+
+// peak gives the highest value.
+func peak(values []float64) float64 {
 	highest := 0.0
 	for _, v := range values {
 		highest = max(highest, v)
 	}
-	out := make([]rune, 0, width)
-	for _, v := range values {
-		step := 0
-		if highest > 0 {
-			step = min(int(v/highest*float64(len(bars))), len(bars)-1)
-		}
-		out = append(out, bars[step])
-	}
-	return string(out)
+	return highest
 }

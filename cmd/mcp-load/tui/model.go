@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/mcpengine/mcpengine/bench"
 )
 
@@ -104,7 +105,10 @@ func (m *model) draw() string {
 	if m.height < len(lines) {
 		lines = lines[:max(m.height, 1)]
 	}
-	return " " + strings.Join(lines, "\n ")
+	for i, line := range lines {
+		lines[i] = " " + ansi.Truncate(line, width, "…")
+	}
+	return strings.Join(lines, "\n")
 }
 
 func (m *model) title(p bench.Progress, width int, ok bool) string {
@@ -142,33 +146,47 @@ func (m *model) bar(p bench.Progress, width int) string {
 	return accent.Render(strings.Repeat("█", full)) + dim.Render(strings.Repeat("░", room-full)) + "  " + clip(text, max(width-room-2, 0))
 }
 
-const labelWidth = 14
+const (
+	labelWidth = 16
+	valueWidth = 22
+	mostRows   = 6 // of a chart
+)
 
 func label(text string) string { return dim.Render(fmt.Sprintf("%-*s", labelWidth, text)) }
 
-// curve is a line with a label, a value and a sparkline.
-func curve(name, value string, values []float64, style lipgloss.Style, width int) string {
-	const valueWidth = 24
-	line := label(name) + bold.Render(fmt.Sprintf("%-*s", valueWidth, clip(value, valueWidth-1)))
-	return line + style.Render(sparkline(values, width-labelWidth-valueWidth))
+// curve is a chart with a label, the value of now and the highest that it shows.
+func curve(name, value, most string, values []float64, style lipgloss.Style, width, rows int) []string {
+	lines := chart(values, width-labelWidth-valueWidth, rows)
+	for i, line := range lines {
+		left := label("") + strings.Repeat(" ", valueWidth)
+		switch {
+		case i == len(lines)-1:
+			left = label(name) + bold.Render(fmt.Sprintf("%-*s", valueWidth, clip(value, valueWidth-1)))
+		case i == 0:
+			left = label("") + dim.Render(fmt.Sprintf("%*s  ", valueWidth-2, clip("to "+most, valueWidth-3)))
+		}
+		lines[i] = left + style.Render(line)
+	}
+	return lines
 }
+
+// chartRows shares the lines that the window has to spare among the three charts.
+func (m *model) chartRows() int { return min(max(1+(m.height-26)/3, 1), mostRows) }
 
 func (m *model) rate(p bench.Progress, h *history, width int) []string {
 	delivered := fmt.Sprintf("%.0f/s", p.Delivered)
 	if m.header.RateRPS > 0 {
-		delivered = fmt.Sprintf("%.0f/s of %.0f/s", p.Delivered, m.header.RateRPS)
+		delivered = fmt.Sprintf("%.0f/s of %.0f/s asked", p.Delivered, m.header.RateRPS)
 	}
-	return []string{
-		label("delivered") + bold.Render(delivered) + dim.Render("  since the begin of the measured window"),
-		curve("succeeding", fmt.Sprintf("%.0f/s", p.RPS), h.series(func(x point) float64 { return x.rps }), good, width),
-	}
+	rps := h.series(func(x point) float64 { return x.rps })
+	return append([]string{label("delivered") + bold.Render(delivered)},
+		curve("succeeding", fmt.Sprintf("%.0f/s", p.RPS), fmt.Sprintf("%.0f/s", peak(rps)), rps, good, width, m.chartRows())...)
 }
 
 func (m *model) times(p bench.Progress, h *history, width int) []string {
-	return []string{
-		curve("p50", micros(p.P50US), h.series(func(x point) float64 { return x.p50 }), accent, width),
-		curve("p99", micros(p.P99US), h.series(func(x point) float64 { return x.p99 }), second, width),
-	}
+	p50, p99 := h.series(func(x point) float64 { return x.p50 }), h.series(func(x point) float64 { return x.p99 })
+	return append(curve("p50", micros(p.P50US), micros(int64(peak(p50))), p50, accent, width, m.chartRows()),
+		curve("p99", micros(p.P99US), micros(int64(peak(p99))), p99, second, width, m.chartRows())...)
 }
 
 func (m *model) calls(p bench.Progress, width int) []string {
@@ -211,7 +229,9 @@ func (m *model) verdict(p bench.Progress, width int) []string {
 	}
 	lines := []string{label("verdict so far") + bad.Render("INVALID") + dim.Render("  "+clip(state, width-labelWidth-9))}
 	for _, reason := range p.Reasons[:min(len(p.Reasons), 2)] {
-		lines = append(lines, label("")+clip(reason, width-labelWidth))
+		for _, line := range wrap(reason, width-labelWidth, 2) {
+			lines = append(lines, label("")+line)
+		}
 	}
 	return lines
 }

@@ -24,6 +24,16 @@ func clip(s string, width int) string {
 	return ansi.Truncate(s, max(width, 0), "…")
 }
 
+// wrap breaks text into at most a number of lines at blanks; what does not fit is cut off.
+func wrap(s string, width, most int) []string {
+	lines := strings.Split(ansi.Wordwrap(clip(s, width*most), max(width, 1), ""), "\n")
+	if len(lines) > most {
+		lines[most-1] = clip(strings.Join(lines[most-1:], " "), width)
+		lines = lines[:most]
+	}
+	return lines
+}
+
 // count writes an integer with commas.
 func count(n int64) string {
 	s := strconv.FormatInt(max(n, 0), 10)
