@@ -60,8 +60,12 @@ var owners = map[string][]string{
 	"github.com/redis/go-redis":               {"engine/store/redis"},
 	"go.etcd.io/bbolt":                        {"engine/store/bolt"},
 	"golang.org/x/oauth2":                     {"transport/client/oauth"},
-	"golang.org/x/sys":                        {"transport", "bench/mock"},
+	"golang.org/x/sys":                        {"transport", "bench/mock", "cmd/mcp-load"},
 	"golang.org/x/term":                       {"cmd/mcp-load"},
+	"charm.land/bubbletea":                    {"cmd/mcp-load/tui"},
+	"charm.land/lipgloss":                     {"cmd/mcp-load/tui"},
+	"github.com/charmbracelet/x/ansi":         {"cmd/mcp-load/tui"},
+	"github.com/prometheus/client_golang":     {"cmd/mcp-load"},
 	"net/http":                                {"transport", "transport/client", "bench/mock", "cmd/mcp-load", "examples"},
 	"os/exec":                                 {"transport/client"},
 }

@@ -134,6 +134,8 @@ type Latency struct {
 	Response *Dist  `json:"response"` // from the intended start
 	Service  *Dist  `json:"service"`  // from the sending
 	TTFB     *Dist  `json:"ttfb"`     // from the sending to the first byte of the reply
+
+	Blocks []Block `json:"blocks"` // the same calls by time, for comparisons
 }
 
 // FlowCount counts the instances of a flow that were due in the measured window. With flows the schedule, and with it

@@ -340,6 +340,9 @@ func (s *summary) rest(r *Result) {
 
 // valueText writes what came out in a readable unit.
 func (t *Threshold) valueText() string {
+	if !t.OK && t.Value == 0 {
+		return "no call to judge by"
+	}
 	if strings.Contains(t.Expr, "errors") {
 		return fmt.Sprintf("%.3g %%", 100*t.Value)
 	}

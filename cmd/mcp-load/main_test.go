@@ -147,9 +147,9 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"run", good, "-d", "1s", "-z", "1s"}, 2, "the same"},
 		{[]string{"run", good, "--args", "{"}, 2, "not a JSON object"},
 		{[]string{"run", good, "-H", "broken"}, 2, "write -H 'Name: value'"},
-		{[]string{"run", good, "-o", "pdf=x"}, 2, "write -o json=FILE"},
+		{[]string{"run", good, "-o", "pdf=x"}, 2, "write -o json=FILE, hdr=FILE"},
 		{[]string{"run", good, "-o", "json=/proc/none/x"}, 2, "cannot write /proc/none/x"},
-		{[]string{"run", good, "--live", "fancy"}, 2, "choose auto, plain or off"},
+		{[]string{"run", good, "--live", "fancy"}, 2, `unknown --live "fancy": choose auto, tui, plain or off`},
 		{[]string{"run", good, "--tool", "nope"}, 2, `does not list a tool "nope": choose one of echo`},
 		{[]string{"run", unsafe}, 2, "the server lists: rm"},
 		{[]string{"run", good, "--nonsense"}, 2, "unknown flag: --nonsense (see mcp-load run --help)"},
@@ -319,39 +319,6 @@ func exitCode(err error) int {
 		return e.code
 	}
 	return -1
-}
-
-// TestLive paints on a terminal and writes plain lines elsewhere.
-func TestLive(t *testing.T) {
-	p := bench.Progress{
-		Phase: bench.PhaseMeasuring, Elapsed: 3 * time.Second, Total: 10 * time.Second, Sessions: 5, Calls: 7, Errors: 2,
-		InFlight: 3, RPS: 1234.5, P50US: 1234, P99US: 56789,
-	}
-	if got, want := progressLine(p, false), "measuring 7s left, 1234/s, 2 errors, p50 1.23ms, p99 56.8ms, 3 in flight, 5 sessions"; got != want {
-		t.Errorf("plain line = %q, want %q", got, want)
-	}
-	if got := progressLine(p, true); !strings.Contains(got, "███████░░░") {
-		t.Errorf("line with a bar = %q", got)
-	}
-	var out bytes.Buffer
-	v := newLiveView("plain", &out)
-	v.progress(p)
-	if out.Len() != 0 {
-		t.Errorf("a line came before its time: %q", out.String())
-	}
-	v.last = time.Now().Add(-plainEvery)
-	v.progress(p)
-	v.warning("careful")
-	if got := out.String(); !strings.HasPrefix(got, "measuring 7s left") || !strings.HasSuffix(got, "mcp-load: warning: careful\n") {
-		t.Errorf("plain view wrote %q", got)
-	}
-	out.Reset()
-	v = &liveView{w: &out, repaint: true, width: func() int { return 30 }}
-	v.progress(p)
-	v.end()
-	if got := out.String(); !strings.HasPrefix(got, "\r\x1b[Kmeasuring ███") || len([]rune(got)) > 30+8 || !strings.HasSuffix(got, "\r\x1b[K") {
-		t.Errorf("painted %q, want one line of at most 29 characters that is wiped at the end", got)
-	}
 }
 
 // TestParsing reads rates and tools.

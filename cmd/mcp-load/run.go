@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpengine/mcpengine/bench"
@@ -98,8 +99,8 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	p.Uint64Var(&f.cfg.Seed, "seed", 0, "of everything random; default picks one and prints it")
 	p.StringArrayVar(&f.cfg.Thresholds, "threshold", nil, "condition such as 'p(99)<200ms' or 'errors<0.1%' (repeatable); crossed: exit 99")
 	p.IntVar(&f.cfg.ServerPID, "server-pid", 0, "process of the server on this machine, for its CPU and memory")
-	p.StringArrayVarP(&f.outputs, "output", "o", nil, "write json=FILE or hdr=FILE (repeatable)")
-	p.StringVar(&f.live, "live", "auto", "progress on stderr: auto, plain or off")
+	p.StringArrayVarP(&f.outputs, "output", "o", nil, "write "+outputsHelp()+" (repeatable)")
+	p.StringVar(&f.live, "live", "auto", "progress on stderr: auto (tui on a terminal, else plain), tui, plain, web or off")
 }
 
 // target takes the URL or the command from the arguments.
@@ -168,8 +169,8 @@ func (f *runFlags) finish(cmd *cobra.Command) ([]output, error) {
 	if c.Header, err = parseHeaders(f.headers); err != nil {
 		return nil, err
 	}
-	if f.live != "auto" && f.live != "plain" && f.live != "off" {
-		return nil, usageError("unknown --live %q: choose auto, plain or off", f.live)
+	if _, err := findLiveMode(f.live, cmd.ErrOrStderr()); err != nil {
+		return nil, err
 	}
 	return parseOutputs(f.outputs)
 }
@@ -292,6 +293,11 @@ func usageError(format string, args ...any) error {
 
 // load runs the configuration, prints the summary, writes the files, and turns what came out into an exit code.
 func load(ctx context.Context, c *bench.Config, outputs []output, live string, stdout, stderr io.Writer) error {
+	stop, err := liveOutputs(c, outputs, func(text string) { fmt.Fprintf(stderr, "mcp-load: %s\n", text) })
+	if err != nil {
+		return err
+	}
+	defer stop()
 	res, err := offer(ctx, c, live, stderr)
 	if err != nil {
 		return err
@@ -299,13 +305,20 @@ func load(ctx context.Context, c *bench.Config, outputs []output, live string, s
 	return report(res, outputs, stdout)
 }
 
-// offer runs the configuration under a live view.
+// offer runs the configuration under a live view, which can end the run early as Ctrl-C does.
 func offer(ctx context.Context, c *bench.Config, live string, stderr io.Writer) (*bench.Result, error) {
-	view := newLiveView(live, stderr)
-	c.OnProgress = view.progress
-	c.OnWarning = view.warning
+	mode, err := findLiveMode(live, stderr)
+	if err != nil {
+		return nil, err
+	}
+	ctx, interrupt := context.WithCancel(ctx)
+	defer interrupt()
+	view := mode.start(c, stderr, interrupt)
+	end := sync.OnceFunc(view.end)
+	defer end() // also where this goroutine panics: the terminal must be as it was
+	c.OnProgress, c.OnWarning = view.progress, view.warning
 	res, err := bench.Run(ctx, *c)
-	view.end()
+	end()
 	if err == nil {
 		return res, nil
 	}
@@ -321,27 +334,15 @@ func offer(ctx context.Context, c *bench.Config, live string, stderr io.Writer) 
 
 // report writes the files before the summary: whoever sees the summary finds them complete.
 func report(res *bench.Result, outputs []output, stdout io.Writer) error {
-	for _, o := range outputs {
-		if err := o.write(res); err != nil {
-			return &exitError{exitRuntime, fmt.Sprintf("cannot write %s: %v", o.path, err)}
-		}
-	}
+	written, failed := writeOutputs(res, outputs)
 	if err := res.WriteSummary(stdout, isTerminal(stdout)); err != nil {
 		return &exitError{exitRuntime, fmt.Sprintf("cannot print the summary: %v", err)}
 	}
-	listOutputs(outputs, stdout)
-	return exitOf(res)
-}
-
-// listOutputs names the files that were written.
-func listOutputs(outputs []output, stdout io.Writer) {
-	for i, o := range outputs {
-		label := ""
-		if i == 0 {
-			label = "written"
-		}
-		fmt.Fprintf(stdout, "  %-14s %s\n", label, o.path)
+	listOutputs(written, stdout)
+	if failed != nil {
+		return failed
 	}
+	return exitOf(res)
 }
 
 // exitOf gives the exit code of a result, as an error without a text.
