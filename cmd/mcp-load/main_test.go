@@ -135,7 +135,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"run", "localhost:80"}, 2, "not an http://"},
 		{[]string{"run", good, "-r", "fast"}, 2, `rate "fast" is not understood`},
 		{[]string{"run", good, "-r", "-5"}, 2, `rate "-5" is not understood`},
-		{[]string{"run", good, "-d", "10"}, 2, "missing unit"},
+		{[]string{"run", good, "-d", "10"}, 2, "must be a duration"},
 		{[]string{"run", good, "-d", "0s"}, 2, "must be more than zero"},
 		{[]string{"run", good, "-c", "0"}, 2, "--concurrency must be at least 1"},
 		{[]string{"run", good, "-d", "1s", "-z", "1s"}, 2, "the same"},
