@@ -135,7 +135,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"run", "localhost:80"}, 2, "not an http://"},
 		{[]string{"run", good, "-r", "fast"}, 2, `rate "fast" is not understood`},
 		{[]string{"run", good, "-r", "-5"}, 2, `rate "-5" is not understood`},
-		{[]string{"run", good, "-d", "10"}, 2, "missing unit"},
+		{[]string{"run", good, "-d", "10"}, 2, "must be a duration"},
 		{[]string{"run", good, "-s", "100:30s"}, 2, `stage "100:30s" is not understood: write 30s:100`},
 		{[]string{"run", good, "-s", "1s:max"}, 2, `stage "1s:max" is not understood`},
 		{[]string{"run", good, "-s", "1s:5", "-d", "1s"}, 2, "leave -d out"},
