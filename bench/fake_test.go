@@ -26,6 +26,8 @@ type fakeServer struct {
 	chunked   bool                                  // JSON replies are flushed in pieces
 	closeIdle bool                                  // every connection is closed after its reply, without saying so
 	stateless bool                                  // no session ids
+	numbers   []int                                 // GET streams carry these instead of three events without a number
+	endStream bool                                  // and end then
 	tools     string                                // the list; default: one read-only tool "echo"
 	before    func(http.ResponseWriter, int64) bool // called with the number of the call; true when it has answered
 
@@ -188,7 +190,15 @@ func (f *fakeServer) hangUp(w http.ResponseWriter) {
 
 func (f *fakeServer) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	for i := range 3 {
+	for _, n := range f.numbers {
+		fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":{\"seq\":%d}}}\n\n", n)
+		w.(http.Flusher).Flush()
+		time.Sleep(2 * time.Millisecond)
+	}
+	if f.endStream {
+		return
+	}
+	for i := range 3 * (1 - min(len(f.numbers), 1)) {
 		fmt.Fprintf(w, "id: %d\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n", i)
 		w.(http.Flusher).Flush()
 	}

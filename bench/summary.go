@@ -197,8 +197,8 @@ func (s *summary) streams(n *Streams) {
 	if n.OpenPeak+n.Events+n.Failed == 0 {
 		return
 	}
-	s.line("GET streams", "%s open at once, %s; %s lost, %s duplicated; %s not opened, %s broken", thousands(n.OpenPeak),
-		plural(n.Events, "event"), thousands(n.Lost), thousands(n.Duplicated), thousands(n.Failed), thousands(n.Broken))
+	s.line("streams", "%s: %s lost, %s duplicated; GET streams: %s open at once, %s not opened, %s broken", plural(n.Events, "event"),
+		thousands(n.Lost), thousands(n.Duplicated), thousands(n.OpenPeak), thousands(n.Failed), thousands(n.Broken))
 	for _, d := range []struct {
 		what string
 		dist *Dist
