@@ -28,7 +28,8 @@ func (f *clientFlags) register(cmd *cobra.Command) {
 	p.StringVar(&f.cert, "cert", "", "of https: file with the client's certificate (PEM), with --key")
 	p.StringVar(&f.key, "key", "", "of https: file with the key (PEM) of --cert")
 	p.BoolVar(&f.http2, "http2", false, "speak HTTP/2: by ALPN to https://, with prior knowledge to http://")
-	p.StringSliceVar(&f.answers, "answer", nil, "answer what the server asks: sampling, elicitation (accepts), roots; default none is declared")
+	p.StringSliceVar(&f.answers, "answer", nil,
+		"answer what the server asks: sampling, elicitation (accepts), roots; default none is declared")
 	p.DurationVar(&f.answerDelay, "answer-delay", 0, "time that each of these answers takes")
 	p.StringArrayVar(&f.subscribe, "subscribe", nil, "URI of a resource that every session subscribes to (repeatable)")
 }
