@@ -185,27 +185,25 @@ func (f *runFlags) protocol() error {
 	return nil
 }
 
-// parseRate reads 200, 200/s, 6000/m, 10/h or max. No rate and max both mean a closed loop, which is 0.
+// parseRate reads a rate. No rate and max both mean a closed loop, which is 0.
 func parseRate(s string) (float64, error) {
-	if s == "" || s == "max" {
+	if s == "" {
 		return 0, nil
 	}
-	number, unit, _ := strings.Cut(s, "/")
-	per, known := map[string]float64{"": 1, "s": 1, "m": 60, "h": 3600}[unit]
-	r, err := strconv.ParseFloat(number, 64)
-	if err != nil || !known || !(r > 0) || r > 1e9 {
-		return 0, usageError("rate %q is not understood: write 200, 200/s, 6000/m or max", s)
+	r, err := bench.ParseRate(s)
+	if err != nil {
+		return 0, usageError("%v", err)
 	}
-	return r / per, nil
+	return r, nil
 }
 
 // loop reads the stages and the think time.
 func (f *runFlags) loop() error {
 	c := &f.cfg
 	for _, s := range f.stages {
-		stage, err := parseStage(s)
+		stage, err := bench.ParseStage(s)
 		if err != nil {
-			return err
+			return usageError("%v", err)
 		}
 		c.Stages = append(c.Stages, stage)
 	}
@@ -227,23 +225,6 @@ func (f *runFlags) loop() error {
 
 // defaultThink is the think time of users without --think-time.
 const defaultThink = "1s"
-
-// parseStage reads 30s:100, where the rate may have a unit as in -r.
-func parseStage(s string) (bench.Stage, error) {
-	length, rate, _ := strings.Cut(s, ":")
-	d, err := time.ParseDuration(length)
-	if err != nil || d < 0 {
-		return bench.Stage{}, usageError("stage %q is not understood: write 30s:100 for a ramp to 100/s within 30 s", s)
-	}
-	if number, _, _ := strings.Cut(rate, "/"); number == "0" {
-		return bench.Stage{Duration: d}, nil
-	}
-	r, err := parseRate(rate)
-	if err != nil || r == 0 {
-		return bench.Stage{}, usageError("stage %q is not understood: write 30s:100 for a ramp to 100/s within 30 s", s)
-	}
-	return bench.Stage{Duration: d, Rate: r}, nil
-}
 
 // readArgsFile reads the rows of --args-file.
 func readArgsFile(path string) ([]json.RawMessage, error) {
