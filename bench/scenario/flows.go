@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 	"github.com/mcpengine/mcpengine/bench"
 	"github.com/mcpengine/mcpengine/codec"
 )
@@ -338,10 +339,19 @@ func (r *reader) json(dst []byte, n ast.Node, check func(ast.Node, string) error
 		return r.jsonNumber(dst, n)
 	}
 	s, err := r.text(n, "a value")
+	if isPlain(n) && strings.IndexAny(s, "-0123456789") == 0 && codec.Valid([]byte(s)) {
+		return append(dst, s...), nil // 1e4, which the library takes for a text
+	}
 	if err != nil {
 		return nil, r.wrong(n, "JSON has no such value")
 	}
 	return codec.AppendString(dst, s), check(n, s)
+}
+
+// isPlain reports whether a text is written without quotes.
+func isPlain(n ast.Node) bool {
+	_, ok := n.(*ast.StringNode)
+	return ok && n.GetToken().Type == token.StringType
 }
 
 func (r *reader) jsonObject(dst []byte, n ast.Node, check func(ast.Node, string) error) ([]byte, error) {

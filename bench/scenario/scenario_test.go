@@ -65,7 +65,7 @@ flows:
         arguments: &args
           query: "${people.name}"
           n: 0x10
-          list: [1.50, true, null, "${rows.a}", text, 1e4]
+          list: [1.50, true, null, "${rows.a}", text, 1e400, "1e4"]
           nested:
             more: |
               two
@@ -101,7 +101,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	no := false
-	args := `{"query":"${people.name}","n":16,"list":[1.50,true,null,"${rows.a}","text",1e4],"nested":{"more":"two\nlines\n"}}`
+	args := `{"query":"${people.name}","n":16,"list":[1.50,true,null,"${rows.a}","text",1e400,"1e4"],"nested":{"more":"two\nlines\n"}}`
 	where := func(flow string, n, line int) string {
 		b, _ := json.Marshal(flow)
 		return "flow " + string(b) + ", step " + string(rune('0'+n)) + " (line " + jsonOf(line) + ")"
