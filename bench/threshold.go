@@ -110,3 +110,9 @@ func (c *condition) holds(v float64) bool {
 	}
 	return v >= c.limit
 }
+
+// CheckThreshold reports what is wrong with the expression of a threshold.
+func CheckThreshold(expr string) error {
+	_, err := parseThreshold(expr)
+	return err
+}
