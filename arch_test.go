@@ -50,6 +50,7 @@ var owners = map[string][]string{
 	"github.com/HdrHistogram/hdrhistogram-go": {"bench"},
 	"github.com/asynkron/protoactor-go":       {"actors", "cluster"},
 	"github.com/go-jose/go-jose":              {"transport/auth"},
+	"github.com/goccy/go-yaml":                {"bench/scenario"},
 	"github.com/google/jsonschema-go":         {"engine"},
 	"github.com/shirou/gopsutil":              {"bench"},
 	"github.com/spf13/cobra":                  {"cmd/mcp-load"},

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -261,8 +263,8 @@ func TestFlowExpectations(t *testing.T) {
 func TestFlowUsers(t *testing.T) {
 	f := &flowServer{service: 100 * time.Millisecond}
 	flows := []Flow{{"often", 3, []Step{call(`{}`), think(300 * time.Millisecond), {Method: codec.MethodPing}}}, {"rarely", 1, []Step{{Method: codec.MethodPromptsList}}}}
-	res := f.run(t, Config{Users: 20, ThinkTime: Think{time.Second, true}, Duration: 2 * time.Minute, Flows: flows, Seed: 2})
-	if l := res.LittlesLaw; !l.OK || l.Observed != 20 || l.Predicted < 19 || l.Predicted > 21 {
+	res := f.run(t, Config{Users: 20, ThinkTime: Think{time.Second, true}, Duration: 40 * time.Second, Flows: flows, Seed: 2})
+	if l := res.LittlesLaw; !l.OK || l.Observed != 20 || l.Predicted < 18.5 || l.Predicted > 21.5 {
 		t.Errorf("X(R+Z) = N gives %+v, want about 20", l)
 	}
 	often, rarely := res.Flows[0].Begun, res.Flows[1].Begun
@@ -271,6 +273,72 @@ func TestFlowUsers(t *testing.T) {
 	}
 	if k := res.Conditions; k.Users != 20 || !slices.Equal(k.Tools, []string{"echo"}) {
 		t.Errorf("conditions = %+v", k)
+	}
+}
+
+// TestFlowNotifications gets notifications from the GET stream of a session, and from a process.
+func TestFlowNotifications(t *testing.T) {
+	steps := []Step{
+		{Method: codec.MethodResourcesSubscribe, URI: "u:1"},
+		{Await: &Await{Method: "notifications/resources/updated", URI: "u:1", Timeout: 10 * time.Second}},
+		call(`{}`),
+	}
+	c := Config{Concurrency: 1, Sessions: 1, Requests: 3, Flows: []Flow{{"a", 1, steps}}}
+	http, stdio := c, c
+	http.URL = (&fakeServer{updates: make(chan string)}).start(t)
+	stdio.Command = []string{os.Args[0]}
+	t.Setenv(childEnv, "plain")
+	for name, c := range map[string]Config{"http": http, "stdio": stdio} {
+		res, err := Run(context.Background(), c)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if n := res.Flows[0]; n.Completed != 3 || res.Requests.OK != 6 {
+			t.Errorf("%s: flows = %+v, requests = %+v; want 3 completed", name, n, res.Requests)
+		}
+	}
+	http.Protocol, http.URL = Stateless, (&statelessServer{tools: echoTool, era: &fakeServer{}}).start(t)
+	_, err := Run(context.Background(), http)
+	if err == nil || !strings.Contains(err.Error(), `flow "a", step 1: protocol 2026-07-28 has neither`) {
+		t.Errorf("subscribing without a session: %v, want a refusal", err)
+	}
+}
+
+// TestFlowStateless repeats in headers what changes from call to call, as the stateless era wants it.
+func TestFlowStateless(t *testing.T) {
+	s := newStatelessServer("")
+	steps := []Step{call(`{"message":"no. ${instance}"}`), {Method: codec.MethodToolsList}, {Method: codec.MethodToolsList, Cursor: "${instance}"}, call(`{"message":"é"}`)}
+	res, err := Run(context.Background(), Config{URL: s.start(t), Protocol: Stateless, Concurrency: 2, Requests: 20, Flows: []Flow{{"a", 1, steps}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Flows[0].Completed != 20 || s.seen["tools/call"] != 40 || s.seen["tools/list"] != 41 {
+		t.Errorf("flows = %+v, the server saw %v; want 20 completed", res.Flows[0], s.seen)
+	}
+	for what, n := range s.seen {
+		if strings.HasPrefix(what, "fault") && !strings.Contains(what, "mirrored") {
+			t.Errorf("%d times: %s", n, what)
+		}
+	}
+	if n := s.seen["fault in the mirrored header"]; n != 20 { // é is sent in its encoded form, which this server does not decode
+		t.Errorf("%d mirrored headers differ from their arguments, want those of the last step only", n)
+	}
+}
+
+// TestDiscover lists what is there and calls nothing.
+func TestDiscover(t *testing.T) {
+	f := &fakeServer{}
+	o, err := Discover(context.Background(), Config{URL: f.start(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []OfferedTool{{"write", false, json.RawMessage("{}")}, {"echo", true, json.RawMessage(`{"message":"x"}`)}}
+	if !reflect.DeepEqual(o.Tools, want) || o.Server != "fake 1" || len(o.Resources)+len(o.Prompts) != 0 || f.calls.Load() != 0 || f.deletes.Load() != 1 {
+		t.Errorf("offer = %+v, %d calls, %d DELETE; want two tools, no call, a session that is ended", o, f.calls.Load(), f.deletes.Load())
+	}
+	modern := &statelessServer{tools: echoTool, era: &fakeServer{}}
+	if o, err = Discover(context.Background(), Config{URL: modern.start(t), Protocol: Auto}); err != nil || o.Protocol != Stateless || len(o.Tools) == 0 {
+		t.Errorf("offer of the stateless era = %+v, %v", o, err)
 	}
 }
 

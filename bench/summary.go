@@ -129,12 +129,12 @@ func (s *summary) verdict(r *Result) {
 		if begun := r.begun(); begun+r.Requests.Dropped > 0 {
 			share = 100 * float64(begun) / float64(begun+r.Requests.Dropped)
 		}
-		s.line("rate", "asked %s/s, delivered %s/s (%.1f %% of the schedule), completed %s/s",
-			rateText(v.AskedRPS), rateText(v.DeliveredRPS), share, rateText(v.CompletedRPS))
+		s.line("rate", "asked %s, delivered %s (%.1f %% of the schedule), completed %s",
+			r.starts(v.AskedRPS), r.starts(v.DeliveredRPS), share, r.callRate(v.CompletedRPS))
 		s.line("generator", "schedule lag p99 %s, CPU %.0f %%", microsText(float64(v.LagP99US)), 100*v.GeneratorCPU)
 		return
 	}
-	s.line("rate", "delivered %s/s, completed %s/s", rateText(v.DeliveredRPS), rateText(v.CompletedRPS))
+	s.line("rate", "delivered %s, completed %s", r.starts(v.DeliveredRPS), r.callRate(v.CompletedRPS))
 	lag := ""
 	if r.Conditions.Users > 0 {
 		lag = "lag of due calls p99 " + microsText(float64(v.LagP99US)) + ", "
@@ -154,11 +154,31 @@ func (r *Result) begun() int64 {
 	return n
 }
 
+// starts writes a rate of starts, and callRate one of calls. Only where these differ do they say so.
+func (r *Result) starts(rate float64) string {
+	if len(r.Flows) > 0 {
+		return rateText(rate) + " flows/s"
+	}
+	return rateText(rate) + "/s"
+}
+
+func (r *Result) callRate(rate float64) string {
+	if len(r.Flows) > 0 {
+		return rateText(rate) + " calls/s"
+	}
+	return rateText(rate) + "/s"
+}
+
 // flows writes two lines for each flow of a scenario, the second only where one has failed.
 func (s *summary) flows(r *Result) {
+	const most = 20
 	for i := range r.Flows {
 		f := &r.Flows[i]
 		label, took := "", ""
+		if i == most {
+			s.line("", "and %d more, in the JSON", len(r.Flows)-most)
+			return
+		}
 		if i == 0 {
 			label = "flows"
 		}
@@ -197,8 +217,8 @@ func (s *summary) streams(n *Streams) {
 	if n.OpenPeak+n.Events+n.Failed == 0 {
 		return
 	}
-	s.line("GET streams", "%s open at once, %s; %s lost, %s duplicated; %s not opened, %s broken", thousands(n.OpenPeak),
-		plural(n.Events, "event"), thousands(n.Lost), thousands(n.Duplicated), thousands(n.Failed), thousands(n.Broken))
+	s.line("streams", "%s: %s lost, %s duplicated; GET streams: %s open at once, %s not opened, %s broken", plural(n.Events, "event"),
+		thousands(n.Lost), thousands(n.Duplicated), thousands(n.OpenPeak), thousands(n.Failed), thousands(n.Broken))
 	for _, d := range []struct {
 		what string
 		dist *Dist

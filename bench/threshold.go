@@ -119,3 +119,9 @@ func IsShare(expr string) bool {
 	c, err := parseThreshold(expr)
 	return err == nil && c.metric == "errors"
 }
+
+// CheckThreshold reports what is wrong with the expression of a threshold.
+func CheckThreshold(expr string) error {
+	_, err := parseThreshold(expr)
+	return err
+}

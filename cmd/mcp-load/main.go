@@ -82,7 +82,13 @@ func newRootCommand(argv []string) *cobra.Command {
 		return &exitError{exitUsage, err.Error() + " (see " + cmd.CommandPath() + " --help)"}
 	})
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newRunCommand(argv), newServeCommand(), newMockCommand(), newCompareCommand())
+	root.AddCommand(
+		newRunCommand(argv),
+		newServeCommand(),
+		newInitCommand(),
+		newMockCommand(),
+		newCompareCommand(),
+	)
 	return root
 }
 

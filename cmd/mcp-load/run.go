@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mcpengine/mcpengine/bench"
+	"github.com/mcpengine/mcpengine/bench/scenario"
 	"github.com/spf13/cobra"
 )
 
@@ -35,22 +37,29 @@ type runFlags struct {
 	outputs       []string
 	live          string
 	client        clientFlags
+	scenario      *scenario.Scenario // nil in a plain run
 }
 
 const runExample = `  mcp-load run http://127.0.0.1:8080/mcp                      closed loop, 10 in flight, 10 s
   mcp-load run http://127.0.0.1:8080/mcp -r 500 --sessions 50  open loop, 500 calls a second
   mcp-load run http://127.0.0.1:8080/mcp -s 30s:100 -s 1m:100  ramp to 100/s, then hold
   mcp-load run http://127.0.0.1:8080/mcp -u 50 --think-time 2s 50 users who think for 2 s between two calls
+  mcp-load run shop.yaml http://127.0.0.1:8080/mcp -r 20       flows of a scenario (mcp-load init writes one), 20 a second
   mcp-load run -c 8 --tool echo --args '{"message":"hi"}' -- node server.js`
 
 func newRunCommand(argv []string) *cobra.Command {
 	f := &runFlags{}
+	printSchema := false
 	cmd := &cobra.Command{
-		Use:     "run [flags] URL | -- CMD ARGS",
+		Use:     "run [flags] [SCENARIO.yaml] URL | [SCENARIO.yaml] -- CMD ARGS",
 		Short:   "Load test of a server over Streamable HTTP, or over stdio by spawning CMD",
 		Example: runExample,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if printSchema {
+				_, err := cmd.OutOrStdout().Write(scenario.Schema)
+				return err
+			}
 			f.cfg.Argv = withoutSecrets(argv)
 			if err := f.target(cmd, args); err != nil {
 				return err
@@ -66,6 +75,7 @@ func newRunCommand(argv []string) *cobra.Command {
 		},
 	}
 	f.register(cmd)
+	cmd.Flags().BoolVar(&printSchema, "print-schema", false, "print the JSON Schema of scenarios, and do nothing else")
 	return cmd
 }
 
@@ -76,7 +86,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	p.StringArrayVarP(&f.stages, "stage", "s", nil, "open loop whose rate changes: 30s:100 leads in a straight line to 100/s within 30 s (repeatable);\n"+
 		"the first begins at -r, or at 0; 0s:100 is a jump")
 	p.IntVarP(&f.cfg.Users, "users", "u", 0, "virtual users, each with a session of its own, who think between two calls")
-	p.StringVar(&f.think, "think-time", "", "of a user: 2s, or exp:2s for times of an exponential distribution; default 1s")
+	p.StringVar(&f.think, "think-time", "", "of a user: 2s, or exp:2s for times of an exponential distribution; default 1s, with a scenario none")
 	p.IntVarP(&f.cfg.Concurrency, "concurrency", "c", 0, "calls in flight (closed loop); default 10, over stdio 1")
 	p.IntVar(&f.cfg.Sessions, "sessions", 0, "sessions; default as many as -c, or 10 with -r; over stdio 1 process")
 	p.DurationVarP(&f.cfg.Duration, "duration", "d", 0, "measured time; default 10s, or none with -n")
@@ -103,20 +113,42 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	p.StringVar(&f.live, "live", "auto", "progress on stderr: auto (tui on a terminal, else plain), tui, plain, web or off")
 }
 
-// target takes the URL or the command from the arguments.
+// target takes the scenario, if there is one, and the URL or the command from the arguments.
 func (f *runFlags) target(cmd *cobra.Command, args []string) error {
 	dash := cmd.ArgsLenAtDash()
+	if len(args) > 0 && dash != 0 && isScenario(args[0]) {
+		var err error
+		if f.scenario, err = scenario.Read(args[0]); err != nil {
+			var wrong *scenario.Error
+			if errors.As(err, &wrong) {
+				return usageError("%v", err)
+			}
+			return usageError("cannot read the scenario: %v", err)
+		}
+		args, dash = args[1:], dash-1
+	}
+	return targetOf(&f.cfg, cmd, args, dash)
+}
+
+// isScenario tells a scenario from a target by its name.
+func isScenario(arg string) bool {
+	ext := strings.ToLower(filepath.Ext(arg))
+	return (ext == ".yaml" || ext == ".yml") && !strings.Contains(arg, "://")
+}
+
+// targetOf takes the URL or the command from the arguments; dash is how many came before --, or negative.
+func targetOf(c *bench.Config, cmd *cobra.Command, args []string, dash int) error {
 	switch {
 	case dash == 0 && len(args) > 0:
-		f.cfg.Command = args
+		c.Command = args
 	case dash > 0:
 		return usageError("give a URL or -- and a command, not both")
 	case len(args) == 1:
-		f.cfg.URL = args[0]
+		c.URL = args[0]
 	case len(args) > 1:
 		return usageError("%q is one argument too many: give one URL, or put -- before the command of a stdio server", args[1])
 	default:
-		return usageError("give the URL of the server, or -- and the command of a stdio server (see mcp-load run --help)")
+		return usageError("give the URL of the server, or -- and the command of a stdio server (see %s --help)", cmd.CommandPath())
 	}
 	return nil
 }
@@ -155,6 +187,9 @@ func (f *runFlags) finish(cmd *cobra.Command) ([]output, error) {
 	if err := f.loop(); err != nil {
 		return nil, err
 	}
+	if f.scenario != nil {
+		f.scenario.Apply(c, cmd.Flags().Changed)
+	}
 	for _, t := range f.tools {
 		c.Tools = append(c.Tools, parseTool(t))
 	}
@@ -191,31 +226,29 @@ func (f *runFlags) protocol() error {
 	return nil
 }
 
-// parseRate reads 200, 200/s, 6000/m, 10/h or max. No rate and max both mean a closed loop, which is 0.
+// parseRate reads a rate. No rate and max both mean a closed loop, which is 0.
 func parseRate(s string) (float64, error) {
-	if s == "" || s == "max" {
+	if s == "" {
 		return 0, nil
 	}
-	number, unit, _ := strings.Cut(s, "/")
-	per, known := map[string]float64{"": 1, "s": 1, "m": 60, "h": 3600}[unit]
-	r, err := strconv.ParseFloat(number, 64)
-	if err != nil || !known || !(r > 0) || r > 1e9 {
-		return 0, usageError("rate %q is not understood: write 200, 200/s, 6000/m or max", s)
+	r, err := bench.ParseRate(s)
+	if err != nil {
+		return 0, usageError("%v", err)
 	}
-	return r / per, nil
+	return r, nil
 }
 
 // loop reads the stages and the think time.
 func (f *runFlags) loop() error {
 	c := &f.cfg
 	for _, s := range f.stages {
-		stage, err := parseStage(s)
+		stage, err := bench.ParseStage(s)
 		if err != nil {
-			return err
+			return usageError("%v", err)
 		}
 		c.Stages = append(c.Stages, stage)
 	}
-	if f.think == "" && c.Users > 0 {
+	if f.think == "" && c.Users > 0 && f.scenario == nil {
 		f.think = defaultThink
 	}
 	if f.think == "" {
@@ -225,31 +258,11 @@ func (f *runFlags) loop() error {
 	if c.ThinkTime, err = bench.ParseThink(f.think); err != nil {
 		return usageError("--think-time: %v", err)
 	}
-	if c.Users == 0 {
-		return usageError("--think-time needs users (-u)")
-	}
 	return nil
 }
 
 // defaultThink is the think time of users without --think-time.
 const defaultThink = "1s"
-
-// parseStage reads 30s:100, where the rate may have a unit as in -r.
-func parseStage(s string) (bench.Stage, error) {
-	length, rate, _ := strings.Cut(s, ":")
-	d, err := time.ParseDuration(length)
-	if err != nil || d < 0 {
-		return bench.Stage{}, usageError("stage %q is not understood: write 30s:100 for a ramp to 100/s within 30 s", s)
-	}
-	if number, _, _ := strings.Cut(rate, "/"); number == "0" {
-		return bench.Stage{Duration: d}, nil
-	}
-	r, err := parseRate(rate)
-	if err != nil || r == 0 {
-		return bench.Stage{}, usageError("stage %q is not understood: write 30s:100 for a ramp to 100/s within 30 s", s)
-	}
-	return bench.Stage{Duration: d, Rate: r}, nil
-}
 
 // readArgsFile reads the rows of --args-file.
 func readArgsFile(path string) ([]json.RawMessage, error) {
