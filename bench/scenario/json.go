@@ -12,6 +12,11 @@ import (
 
 // json writes a node as JSON. check sees every string that is a value.
 func (r *reader) json(dst []byte, n ast.Node, check func(ast.Node, string) error) ([]byte, error) {
+	r.depth++
+	defer func() { r.depth-- }()
+	if r.depth > codec.MaxDepth || len(dst) > maxFile { // aliases can make much of little, or lead in a circle
+		return nil, r.wrong(n, "the value is nested too deeply, or too large with its aliases")
+	}
 	n, err := r.value(n)
 	if err != nil {
 		return nil, err

@@ -28,6 +28,7 @@ func (e *Error) Error() string {
 type reader struct {
 	file    string
 	anchors map[string]ast.Node
+	depth   int // of the JSON value that is being written
 }
 
 // wrong makes the error of a node.

@@ -200,6 +200,7 @@ func TestMistakes(t *testing.T) {
 		{step("{call: a, uri: b}"), `s.yaml:3:19: "uri" does not go with "call": known are arguments, cancel-after, expect, extract`},
 		{step("{call: a, argumets: {}}"), `"argumets" does not go with "call": did you mean "arguments"?`},
 		{step("{call: a, arguments: [1]}"), "arguments has to be an object of keys and values, not a list"},
+		{step("{call: a, arguments: &a {x: [*a]}}"), "nested too deeply, or too large with its aliases"},
 		{step("{call: a, arguments: {x: .inf}}"), "JSON has no such value"},
 		{step(`{call: a, arguments: {x: ["${y}"]}}`), `s.yaml:3:35: there is no variable "y" at this step: known are instance`},
 		{step(`{call: a, arguments: {x: "${instnce}"}}`), `there is no variable "instnce" at this step: did you mean "instance"?`},
