@@ -192,7 +192,8 @@ func (w *worker) send(f *flight, s *scriptStep) bool {
 	for _, e := range s.extract {
 		v := at(w.c.reply.Message.Result, e.path)
 		if v == nil {
-			f.why = fmt.Sprintf("%s: the result has no %q to take %q from: %s", s.where, "/"+strings.Join(e.path, "/"), e.name, clip(w.c.reply.Message.Result))
+			f.why = fmt.Sprintf("%s: the result has no %q to take %q from: %s",
+				s.where, "/"+strings.Join(e.path, "/"), e.name, clip(w.c.reply.Message.Result))
 			return false
 		}
 		w.agent.values[e.slot] = append(json.RawMessage(nil), v...) // the reply's buffer is used again

@@ -47,7 +47,9 @@ func (r *run) user(n int, enough chan struct{}, last *atomic.Int64) {
 				return
 			}
 		}
-		reached := w.do(job{due: due, ready: due, index: n, own: true, what: r.picker.pick(rng.IntN), think: r.cfg.ThinkTime.Mean})
+		reached := w.do(job{
+			due: due, ready: due, index: n, own: true, what: r.picker.pick(rng.IntN), think: r.cfg.ThinkTime.Mean,
+		})
 		due = time.Now()
 		raise(last, due.UnixNano())
 		think := r.cfg.ThinkTime.draw(rng)
@@ -58,8 +60,8 @@ func (r *run) user(n int, enough chan struct{}, last *atomic.Int64) {
 	}
 }
 
-// wakeAt sleeps until at, and reports whether at has come before the run was stopped, or enough was closed, which may be
-// nil.
+// wakeAt sleeps until at, and reports whether at has come before the run was stopped, or enough was closed, which may
+// be nil.
 func (r *run) wakeAt(at time.Time, enough <-chan struct{}) bool {
 	if d := time.Until(at); d > wakeEarly {
 		t := time.NewTimer(d - wakeEarly)

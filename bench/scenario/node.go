@@ -28,6 +28,7 @@ func (e *Error) Error() string {
 type reader struct {
 	file    string
 	anchors map[string]ast.Node
+	depth   int // of the JSON value that is being written
 }
 
 // wrong makes the error of a node.
@@ -136,7 +137,8 @@ func (r *reader) pairs(n ast.Node, what string) ([]*ast.MappingValueNode, error)
 	case *ast.MappingNode:
 		for _, pair := range v.Values {
 			if pair.Key.IsMergeKey() {
-				return nil, r.wrong(pair.Key, "merge keys (<<) are not read: write the keys out, or use an alias for the whole value")
+				return nil, r.wrong(pair.Key,
+					"merge keys (<<) are not read: write the keys out, or use an alias for the whole value")
 			}
 		}
 		return v.Values, nil

@@ -167,9 +167,9 @@ func (r *reader) thresholds(n ast.Node, s *Scenario) error {
 	})
 }
 
-// Apply puts the scenario into a configuration. given reports whether a flag of run was given, which then overrides what
-// the scenario says: one of rate, stage, users and concurrency stands for the whole shape of the load, and one of
-// duration and requests for both. Thresholds of flags are added.
+// Apply puts the scenario into a configuration. given reports whether a flag of run was given, which then overrides
+// what the scenario says: one of rate, stage, users and concurrency stands for the whole shape of the load, and one
+// of duration and requests for both. Thresholds of flags are added.
 func (s *Scenario) Apply(c *bench.Config, given func(flag string) bool) {
 	l := &s.Load
 	c.Scenario, c.Flows, c.Data = s.Name, s.Flows, s.Data

@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/mcpengine/mcpengine/bench"
+	"github.com/mcpengine/mcpengine/codec"
 )
 
 // files opens files that are texts in memory.
@@ -199,6 +200,7 @@ func TestMistakes(t *testing.T) {
 		{step("{call: a, uri: b}"), `s.yaml:3:19: "uri" does not go with "call": known are arguments, cancel-after, expect, extract`},
 		{step("{call: a, argumets: {}}"), `"argumets" does not go with "call": did you mean "arguments"?`},
 		{step("{call: a, arguments: [1]}"), "arguments has to be an object of keys and values, not a list"},
+		{step("{call: a, arguments: &a {x: [*a]}}"), "nested too deeply, or too large with its aliases"},
 		{step("{call: a, arguments: {x: .inf}}"), "JSON has no such value"},
 		{step(`{call: a, arguments: {x: ["${y}"]}}`), `s.yaml:3:35: there is no variable "y" at this step: known are instance`},
 		{step(`{call: a, arguments: {x: "${instnce}"}}`), `there is no variable "instnce" at this step: did you mean "instance"?`},
@@ -307,4 +309,33 @@ func TestApply(t *testing.T) {
 			t.Errorf("%s: %+v", tt.name, c)
 		}
 	}
+}
+
+// FuzzParse holds the reader to its promise: any text gives a scenario that can be applied, or an error with a place.
+func FuzzParse(f *testing.F) {
+	f.Add(text)
+	f.Add(minimal)
+	f.Add("flows: &a [*a]")
+	f.Add("flows:\n- steps: [{call: a, arguments: {? [a] : b, !!str c: d, <<: {e: f}}}]\n")
+	f.Add("? a\n: b\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := Parse("s.yaml", []byte(text), dataFiles)
+		var e *Error
+		switch {
+		case err == nil && len(s.Flows) == 0:
+			t.Errorf("a scenario without flows was taken")
+		case err != nil && (!errors.As(err, &e) || e.Line < 1 || e.Column < 1 || e.Text == ""):
+			t.Errorf("error without a place: %v", err)
+		}
+		if err != nil {
+			return
+		}
+		for _, flow := range s.Flows {
+			for _, step := range flow.Steps {
+				if step.Arguments != nil && !codec.Valid(step.Arguments) {
+					t.Errorf("arguments are no JSON: %s", step.Arguments)
+				}
+			}
+		}
+	})
 }

@@ -16,8 +16,9 @@ const (
 	maxPrompts   = 50
 )
 
-// WriteStarter writes a scenario that calls the tools of an offer which declare readOnlyHint, reads its resources and gets
-// its prompts. What is left out is listed in comments, with the reason. anyTool takes in tools without readOnlyHint too.
+// WriteStarter writes a scenario that calls the tools of an offer which declare readOnlyHint, reads its resources and
+// gets its prompts. What is left out is listed in comments, with the reason. anyTool takes in tools without
+// readOnlyHint too.
 func WriteStarter(w io.Writer, o *bench.Offer, anyTool bool) error {
 	s := &starter{}
 	for _, t := range o.Tools {

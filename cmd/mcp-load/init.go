@@ -41,8 +41,10 @@ func newInitCommand() *cobra.Command {
 	p.SortFlags = false
 	p.StringVarP(&f.output, "output", "o", "", "file to write; default standard output")
 	p.BoolVar(&f.force, "force", false, "write over a file that exists")
-	p.BoolVar(&f.cfg.AnyTool, "any-tool", false, "take in tools that do not declare readOnlyHint: calling them may change data")
-	p.StringVar(&f.cfg.Protocol, "protocol", "", "what to speak: "+strings.Join(bench.Protocols, ", ")+"; default "+bench.Revisions[0])
+	p.BoolVar(&f.cfg.AnyTool, "any-tool",
+		false, "take in tools that do not declare readOnlyHint: calling them may change data")
+	p.StringVar(&f.cfg.Protocol, "protocol", "",
+		"what to speak: "+strings.Join(bench.Protocols, ", ")+"; default "+bench.Revisions[0])
 	p.DurationVar(&f.cfg.Timeout, "timeout", 30*time.Second, "of one request")
 	p.StringArrayVarP(&f.headers, "header", "H", nil, "HTTP header 'Name: value' (repeatable)")
 	f.tls.register(cmd)
