@@ -185,7 +185,7 @@ func TestCapacitySessions(t *testing.T) {
 func TestCapacityGenerator(t *testing.T) {
 	late := func(d time.Duration) {
 		if d < 5*time.Millisecond {
-			d += 25 * time.Millisecond
+			d += 120 * time.Millisecond
 		}
 		time.Sleep(d)
 	}

@@ -331,11 +331,11 @@ func (p *prober) best(level float64) *Result {
 
 // finish puts the result together: that of the step which shows the answer.
 func (p *prober) finish(err error) (*Result, error) {
-	res := p.last
+	res, shown := p.last, false
 	level := map[Find]float64{FindRate: p.cap.RateRPS, FindUsers: float64(p.cap.Users), FindSessions: float64(p.cap.Sessions)}[p.cap.Find]
 	for _, r := range p.accepted {
-		if at := p.levelOf(r); at-level < 0.001*level && level-at < 0.001*level {
-			res = r
+		if at := p.levelOf(r); at-level < 0.001*level && level-at < 0.001*level && (r.Verdict.Valid || !shown) {
+			res, shown = r, true // the last one of those without a fault
 		}
 	}
 	res.Started = p.began.UTC().Truncate(time.Millisecond)

@@ -82,7 +82,7 @@ func newRootCommand(argv []string) *cobra.Command {
 		return &exitError{exitUsage, err.Error() + " (see " + cmd.CommandPath() + " --help)"}
 	})
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newRunCommand(argv), newServeCommand())
+	root.AddCommand(newRunCommand(argv), newServeCommand(), newCapacityCommand(argv), newPlanCommand(argv))
 	return root
 }
 
