@@ -12,7 +12,6 @@ type CapacityText struct {
 	w       io.Writer
 	summary summary
 	find    Find
-	sweep   bool
 	err     error
 }
 
