@@ -39,8 +39,9 @@ type CapacityConfig struct {
 	MaxTime time.Duration // of the whole search, default 150 s; sessions are opened and closed besides
 	Levels  []int         // of a Sweep; none means automatic ones
 
-	// OnStart is told the conditions when the server has answered for the first time, and how fast it answers one caller.
-	OnStart func(Conditions, *Dist)
+	// OnStart is told the completed configuration and the conditions when the server has answered for the first time, and
+	// how fast it answers a single caller.
+	OnStart func(*CapacityConfig, Conditions, *Dist)
 	// OnStep is told every step when it has ended.
 	OnStep func(CapacityStep)
 }

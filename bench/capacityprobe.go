@@ -130,7 +130,7 @@ func (p *prober) calibrate() error {
 	}
 	p.base = time.Duration(all.Service.MeanUS * float64(time.Microsecond))
 	if p.cfg.OnStart != nil {
-		p.cfg.OnStart(res.Conditions, all.Service)
+		p.cfg.OnStart(&p.cfg, res.Conditions, all.Service)
 	}
 	if limit := p.judge.slowest; limit > 0 && float64(all.Service.P50US) > limit {
 		p.hopeless = true

@@ -32,7 +32,6 @@ func (t *CapacityText) flush() {
 func (t *CapacityText) Conditions(c *CapacityConfig, at Conditions, single *Dist) {
 	s := &t.summary
 	t.find = c.Find
-	setDefault(&t.find, FindRate)
 	fmt.Fprintf(&s.b, "%s\n\n", s.paint("1", strings.TrimSpace("mcp-load "+c.Version)+", Model Context Protocol capacity"))
 	s.line("target", "%s", clip([]byte(at.Target)))
 	if at.Server != "" {
@@ -42,6 +41,10 @@ func (t *CapacityText) Conditions(c *CapacityConfig, at Conditions, single *Dist
 	arrivals := c.Arrivals
 	setDefault(&arrivals, Constant)
 	switch think := c.ThinkTime; {
+	case c.Levels != nil && think.Mean > 0:
+		s.line("sweep", "users, closed loop, %s, every level twice", think.describe())
+	case c.Levels != nil:
+		s.line("sweep", "callers, closed loop, every level twice")
 	case t.find == FindUsers && think.Mean > 0:
 		s.line("looking for", "users, closed loop, %s", think.describe())
 	case t.find == FindUsers:
@@ -51,6 +54,7 @@ func (t *CapacityText) Conditions(c *CapacityConfig, at Conditions, single *Dist
 	default:
 		s.line("looking for", "rate, open loop, %s arrivals", arrivals)
 	}
+	s.line("objectives", "%s", joinAnd(c.Thresholds))
 	s.line("host", "%s, %s, %s, seed %d", plural(int64(at.Host.CPUs), "CPU"), at.Host.OS, at.Host.Go, at.Seed)
 	s.line("single caller", "p50 %s, p99 %s", microsText(float64(single.P50US)), microsText(float64(single.P99US)))
 	s.b.WriteByte('\n')

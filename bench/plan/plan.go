@@ -133,7 +133,7 @@ func Make(t Target, m Measured, o Options) (*Plan, error) {
 	}
 	p.WithHeadroom = p.Replicas + o.Spare
 	p.share(load, &m)
-	p.size(&m)
+	p.size()
 	p.assume(load, &m, &o)
 	p.Answer = p.sentence(load)
 	return p, nil
@@ -225,13 +225,10 @@ func (p *Plan) share(l load, m *Measured) {
 		}
 	}
 	s.CPUCores = s.RateRPS * m.CPUPerCall
-	if m.BaseBytes > 0 {
+	p.CPUCores = s.CPUCores * float64(p.Replicas)                      // the load is the same, however many share it
+	if m.BaseBytes > 0 && (l.sessions == 0 || m.BytesPerSession > 0) { // half of it would be worse than nothing
 		s.MemoryBytes = m.BaseBytes + m.BytesPerSession*float64(s.Sessions)
-	}
-	p.CPUCores = s.CPUCores * float64(p.Replicas) // the load is the same, however many share it
-	p.Memory = float64(p.WithHeadroom)*m.BaseBytes + m.BytesPerSession*float64(l.sessions)
-	if m.BaseBytes == 0 {
-		p.Memory = 0
+		p.Memory = float64(p.WithHeadroom)*m.BaseBytes + m.BytesPerSession*float64(l.sessions)
 	}
 }
 
@@ -242,7 +239,7 @@ const (
 )
 
 // size rounds what a replica needs to requests and limits.
-func (p *Plan) size(*Measured) {
+func (p *Plan) size() {
 	if c := p.PerReplica.CPUCores; c > 0 {
 		p.Resources.CPURequestMillis = int(math.Ceil(c*100)) * 10
 		p.Resources.CPULimitMillis = int(cpuLimitTimes * float64(p.Resources.CPURequestMillis))
@@ -296,7 +293,7 @@ func (p *Plan) assume(l load, m *Measured, o *Options) {
 		missing("the memory of a replica: give the measurement the server's process with --server-pid")
 	}
 	if l.sessions > 0 && m.BytesPerSession == 0 {
-		missing("the memory of a session, so none is counted: mcp-load sessions finds it")
+		missing("the memory of a session, so that of a replica is left out: mcp-load sessions finds it")
 	}
 }
 

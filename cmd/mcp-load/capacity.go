@@ -33,6 +33,8 @@ A level meets them when every threshold holds, at least 99 % of the calls were b
 the generator was not at fault. The search doubles the level, then halves the distance, repeats every step that is
 neither clearly good nor clearly bad, and holds the answer once more at the end. Sessions stay open between the steps.
 
+-r says where the search for a rate begins; with --find sessions it is the rate that stays the same (default 100/s).
+
 --sweep holds a list of concurrent callers instead (or of users, with --think-time), twice each, and fits the
 scalability curve X(N) = λN / (1 + σ(N-1) + κN(N-1)) to their throughputs.`
 
@@ -149,9 +151,9 @@ func findCapacity(ctx context.Context, c *bench.CapacityConfig, sweep bool, outp
 	view := newLiveView(live, stderr)
 	c.OnProgress, c.OnWarning = view.progress, view.warning
 	text := bench.NewCapacityText(stdout, isTerminal(stdout))
-	c.OnStart = func(cond bench.Conditions, single *bench.Dist) {
+	c.OnStart = func(full *bench.CapacityConfig, at bench.Conditions, single *bench.Dist) {
 		view.end()
-		text.Conditions(c, cond, single)
+		text.Conditions(full, at, single)
 	}
 	c.OnStep = func(s bench.CapacityStep) {
 		view.end()
@@ -190,8 +192,8 @@ func runError(ctx context.Context, err error) error {
 	return &exitError{exitRuntime, err.Error()}
 }
 
-// exitOfCapacity gives the exit code of a search: 98 where the generator was the limit, 99 where nothing meets the
-// objectives.
+// exitOfCapacity gives the exit code of a search: 98 where the generator was the limit or a sweep has given no curve, 99
+// where nothing meets the objectives.
 func exitOfCapacity(res *bench.Result) error {
 	c := res.Capacity
 	switch {
@@ -199,7 +201,7 @@ func exitOfCapacity(res *bench.Result) error {
 		return &exitError{exitInterrupted, ""}
 	case res.Ended != "":
 		return &exitError{exitRuntime, res.Ended}
-	case c.LimitedBy == "generator":
+	case c.LimitedBy == "generator", len(c.Ladder) > 0 && c.USL == nil:
 		return &exitError{exitInvalid, ""}
 	case c.RateRPS == 0 && c.USL == nil:
 		return &exitError{exitThreshold, ""}

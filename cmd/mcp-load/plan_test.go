@@ -44,7 +44,7 @@ func writeCapacity(t *testing.T, rate float64) string {
 	text := fmt.Sprintf(`{"schema":"mcp-load/v1","started":"2026-11-30T12:00:00Z","conditions":{"target":"http://x/mcp","server":"bucket 1","tools":["echo"],
 		"timeout_s":10,"duration_s":10,"sessions":10,"protocol":"2025-11-25","arrivals":"constant","seed":7},"verdict":{"valid":true,"completed_rps":%[1]g},
 		"latency":[{"method":"*","response":{"count":100,"mean_us":20000}}],
-		"server":{"pid":1,"cpu_s":0.4,"rss_peak_bytes":67108864},
+		"server":{"pid":1,"cpu_s":0.4,"rss_peak_bytes":67108864},"session_capacity":{"bytes_per_session":1024},
 		"capacity":{"find":"rate","rate_rps":%[1]g,"failed_at":%[2]g,"objectives":["p(99)<100ms","errors<1%%"]}}`, rate, rate+1)
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -66,11 +66,11 @@ func TestPlan(t *testing.T) {
 		}
 	}
 	res := readResult(t, out)
-	if p := res.Plan; p == nil || p.Replicas != 3 || p.WithHeadroom != 4 || p.Target.Users != 1000 || p.Resources.MemoryRequestMiB != 64 {
-		t.Errorf("plan object = %+v, want 3 and 4 replicas for 1000 users, 64 MiB", p)
+	if p := res.Plan; p == nil || p.Replicas != 3 || p.WithHeadroom != 4 || p.Target.Users != 1000 || p.Resources.MemoryRequestMiB != 65 {
+		t.Errorf("plan object = %+v, want 3 and 4 replicas for 1000 users, 65 MiB", p)
 	}
 	yaml, err := os.ReadFile(patch)
-	if err != nil || !strings.Contains(string(yaml), "replicas: 4\n") || !strings.Contains(string(yaml), "memory: 64Mi\n") {
+	if err != nil || !strings.Contains(string(yaml), "replicas: 4\n") || !strings.Contains(string(yaml), "memory: 65Mi\n") {
 		t.Errorf("patch = %v\n%s", err, yaml)
 	}
 }
