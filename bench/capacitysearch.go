@@ -240,7 +240,7 @@ func (s *search) rounded(level float64) float64 {
 
 // confirm holds the level that was found once more. Where it fails, lower levels are tried, in growing strides.
 func (s *search) confirm() error {
-	for stride := 2 * resolution; s.low != nil; stride *= 2 {
+	for stride := resolution; s.low != nil; stride *= 2 {
 		level := s.low.level
 		if !s.room(level, confirming) {
 			s.late = true
