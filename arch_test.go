@@ -67,8 +67,8 @@ var owners = map[string][]string{
 	"charm.land/lipgloss":                     {"cmd/mcp-load/tui"},
 	"github.com/charmbracelet/x/ansi":         {"cmd/mcp-load/tui"},
 	"github.com/prometheus/client_golang":     {"cmd/mcp-load"},
-	"net/http":                                {"transport", "transport/client", "bench/mock", "cmd/mcp-load", "examples"},
-	"os/exec":                                 {"transport/client"},
+	"net/http":                                {"transport", "transport/client", "bench/mock", "bench/replica", "cmd/mcp-load", "examples"},
+	"os/exec":                                 {"transport/client", "bench/replica"},
 }
 
 // covers reports whether name is root or lies below it.
@@ -126,7 +126,7 @@ func TestJudgeImport(t *testing.T) {
 		{"bench", "github.com/shirou/gopsutil/v4/process", ""},
 		{"engine", "github.com/valyala/fastjson/fastfloat", "github.com/valyala/fastjson belongs to [codec]"},
 		{"transport/client/wire", "net/http", ""},
-		{"bench", "net/http/httptrace", "net/http belongs to [transport transport/client bench/mock cmd/mcp-load examples]"},
+		{"bench", "net/http/httptrace", "net/http belongs to [transport transport/client bench/mock bench/replica cmd/mcp-load examples]"},
 		{"engine", "net/url", ""},
 		{"engine", "example.com/x", "example.com/x has no entry in owners"},
 	} {

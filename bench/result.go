@@ -1,6 +1,10 @@
 package bench
 
-import "time"
+import (
+	"time"
+
+	"github.com/mcpengine/mcpengine/bench/plan"
+)
 
 // Schema names the layout of Result; scripts rely on its names.
 const Schema = "mcp-load/v1"
@@ -30,6 +34,8 @@ type Result struct {
 
 	// Capacity is what FindCapacity or Sweep has found; the rest of the result is that of the step which shows it.
 	Capacity *Capacity `json:"capacity,omitempty"`
+	// Plan is what plan has made of results; the rest of the result is that of the first of them.
+	Plan *plan.Plan `json:"plan,omitempty"`
 
 	// Interrupted is set when the run was ended from outside before its time.
 	Interrupted bool `json:"interrupted,omitempty"`

@@ -1,35 +1,12 @@
 package compare
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/mcpengine/mcpengine/bench"
 )
-
-// Read reads what run -o json has written: one result, or several where it was a matrix of protocols.
-func Read(r io.Reader) ([]*bench.Result, error) {
-	var file struct {
-		bench.Result
-		Runs []*bench.Result `json:"runs"`
-	}
-	if err := json.NewDecoder(r).Decode(&file); err != nil {
-		return nil, fmt.Errorf("no result of mcp-load run -o json: %w", err)
-	}
-	if file.Schema != bench.Schema {
-		return nil, fmt.Errorf("no result of mcp-load run -o json: its schema is %q, not %q", file.Schema, bench.Schema)
-	}
-	if len(file.Runs) > 0 {
-		return file.Runs, nil
-	}
-	if len(file.Latency) == 0 {
-		return nil, fmt.Errorf("the result has no latency section")
-	}
-	return []*bench.Result{&file.Result}, nil
-}
 
 // pairing is the results of one protocol.
 type pairing struct {

@@ -116,7 +116,7 @@ func parseShare(s string) (float64, error) {
 	return share, nil
 }
 
-// readResults reads all files of one state.
+// readResults reads all results of some files.
 func readResults(paths []string) ([]*bench.Result, error) {
 	var out []*bench.Result
 	for _, path := range paths {
@@ -124,7 +124,7 @@ func readResults(paths []string) ([]*bench.Result, error) {
 		if err != nil {
 			return nil, usageError("cannot read %s: %v", path, errors.Unwrap(err))
 		}
-		results, err := compare.Read(file)
+		results, err := bench.ReadResults(file)
 		_ = file.Close() // it was only read
 		if err != nil {
 			return nil, usageError("%s: %v", path, err)

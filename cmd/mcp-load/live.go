@@ -176,6 +176,14 @@ func (v *plainView) warning(text string) { printWarning(v.w, text) }
 
 func (v *plainView) end() {}
 
+// newStepView is the view of commands that make many runs and print a line for each: plain lines, or nothing.
+func newStepView(mode string, stderr io.Writer) liveView {
+	if mode == "off" {
+		return newSilentView(nil, stderr, nil)
+	}
+	return newPlainView(nil, stderr, nil)
+}
+
 func printWarning(w io.Writer, text string) { fmt.Fprintf(w, "mcp-load: warning: %s\n", text) }
 
 // silentView shows nothing but warnings.

@@ -88,6 +88,9 @@ func newRootCommand(argv []string) *cobra.Command {
 		newInitCommand(),
 		newMockCommand(),
 		newCompareCommand(),
+		newCapacityCommand(argv),
+		newPlanCommand(argv),
+		newReportCommand(),
 	)
 	return root
 }

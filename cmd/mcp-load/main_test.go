@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(selfEnv) != "" {
 		main()
 	}
+	if os.Getenv(bucketEnv) != "" {
+		serveBucket(os.Args[1])
+	}
 	os.Exit(m.Run())
 }
 
@@ -34,7 +37,9 @@ func TestMain(m *testing.M) {
 type countingServer struct {
 	initializes, calls, deletes atomic.Int64
 	delay                       time.Duration
+	delayed                     func() time.Duration // instead of delay, where it is not nil
 	tools                       string
+	prefix                      string // of the session ids
 }
 
 const readOnlyEcho = `[{"name":"echo","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}]`
@@ -67,7 +72,7 @@ func (s *countingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	result := `{}`
 	switch m.Method {
 	case "initialize":
-		w.Header().Set("Mcp-Session-Id", fmt.Sprint("s", s.initializes.Add(1)))
+		w.Header().Set("Mcp-Session-Id", fmt.Sprint(s.prefix, "s", s.initializes.Add(1)))
 		result = `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"counting","version":"1"}}`
 	case "tools/list":
 		result = `{"tools":` + s.tools + `}`
@@ -76,7 +81,11 @@ func (s *countingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case "tools/call":
 		s.calls.Add(1)
-		time.Sleep(s.delay)
+		delay := s.delay
+		if s.delayed != nil {
+			delay = s.delayed()
+		}
+		time.Sleep(delay)
 		result = `{"content":[]}`
 	}
 	if m.ID == nil {

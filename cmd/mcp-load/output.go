@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcpengine/mcpengine/bench"
+	"github.com/mcpengine/mcpengine/bench/report"
 )
 
 // outputKind is one word that -o understands. A kind that writes a file after the run has write; a kind that is there
@@ -34,16 +35,33 @@ type liveOutput struct {
 var outputKinds = []outputKind{
 	{name: "json", write: (*bench.Result).WriteJSON, writeRuns: bench.WriteRunsJSON},
 	{name: "hdr", write: (*bench.Result).WriteHistogramLog},
+	{name: "html", write: writePage, writeRuns: writePages},
 	{name: "csv", write: (*bench.Result).WriteCSV},
 	{name: "junit", write: (*bench.Result).WriteJUnit},
 	{name: "md", write: (*bench.Result).WriteMarkdown},
 	{name: "prometheus", serve: servePrometheus},
 }
 
-// outputsHelp names the kinds in one line.
-func outputsHelp() string {
-	var out []string
+// writePage and writePages draw results as an HTML page.
+func writePage(res *bench.Result, w io.Writer) error { return report.Write(w, res) }
+
+func writePages(w io.Writer, runs []*bench.Result) error { return report.Write(w, runs...) }
+
+// kindsNamed gives some of the kinds, for commands whose results have no other form.
+func kindsNamed(names ...string) []outputKind {
+	var out []outputKind
 	for _, k := range outputKinds {
+		if slices.Contains(names, k.name) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// outputsHelp names kinds in one line.
+func outputsHelp(kinds []outputKind) string {
+	var out []string
+	for _, k := range kinds {
 		if k.serve != nil {
 			out = append(out, k.name+"=ADDR")
 			continue
@@ -59,16 +77,19 @@ type output struct {
 	path string // of the file, or the address
 }
 
-// parseOutputs reads KIND=FILE, and finds out before the run whether the files can be written.
-func parseOutputs(specs []string) ([]output, error) {
+// parseOutputs reads KIND=FILE for what a run can write.
+func parseOutputs(specs []string) ([]output, error) { return parseKinds(specs, outputKinds) }
+
+// parseKinds reads KIND=FILE, and finds out before the run whether the files can be written.
+func parseKinds(specs []string, kinds []outputKind) ([]output, error) {
 	var out []output
 	for _, spec := range specs {
 		name, path, ok := strings.Cut(spec, "=")
-		at := slices.IndexFunc(outputKinds, func(k outputKind) bool { return k.name == name })
+		at := slices.IndexFunc(kinds, func(k outputKind) bool { return k.name == name })
 		if !ok || path == "" || at < 0 {
-			return nil, usageError("output %q is not understood: write -o %s", spec, outputsHelp())
+			return nil, usageError("output %q is not understood: write -o %s", spec, outputsHelp(kinds))
 		}
-		o := output{&outputKinds[at], path}
+		o := output{&kinds[at], path}
 		if o.kind.serve == nil {
 			if err := writable(path); err != nil {
 				return nil, usageError("cannot write %s: %v", path, err)

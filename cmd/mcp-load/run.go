@@ -107,7 +107,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	p.Uint64Var(&f.cfg.Seed, "seed", 0, "of everything random; default picks one and prints it")
 	p.StringArrayVar(&f.cfg.Thresholds, "threshold", nil, "condition such as 'p(99)<200ms' or 'errors<0.1%' (repeatable); crossed: exit 99")
 	p.IntVar(&f.cfg.ServerPID, "server-pid", 0, "process of the server on this machine, for its CPU and memory")
-	p.StringArrayVarP(&f.outputs, "output", "o", nil, "write "+outputsHelp()+" (repeatable)")
+	p.StringArrayVarP(&f.outputs, "output", "o", nil, "write "+outputsHelp(outputKinds)+" (repeatable)")
 	p.StringVar(&f.live, "live", "auto", "progress on stderr: auto (tui on a terminal, else plain), tui, plain, web or off")
 }
 
@@ -233,7 +233,7 @@ func load(ctx context.Context, c *bench.Config, outputs []output, live string, s
 	if err != nil {
 		return err
 	}
-	return report(res, outputs, stdout)
+	return reportRun(res, outputs, stdout)
 }
 
 // offer runs the configuration under a live view, which can end the run early as Ctrl-C does.
@@ -263,8 +263,8 @@ func offer(ctx context.Context, c *bench.Config, live string, stderr io.Writer) 
 	return nil, &exitError{exitRuntime, err.Error()}
 }
 
-// report writes the files before the summary: whoever sees the summary finds them complete.
-func report(res *bench.Result, outputs []output, stdout io.Writer) error {
+// reportRun writes the files before the summary: whoever sees the summary finds them complete.
+func reportRun(res *bench.Result, outputs []output, stdout io.Writer) error {
 	written, failed := writeOutputs(res, outputs)
 	if err := res.WriteSummary(stdout, isTerminal(stdout)); err != nil {
 		return &exitError{exitRuntime, fmt.Sprintf("cannot print the summary: %v", err)}
