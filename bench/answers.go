@@ -70,6 +70,7 @@ func (c *Config) capabilities() []byte {
 type answerer struct {
 	offers map[string]bool // by method
 	delay  time.Duration
+	ending chan struct{} // closed when the calls have ended: nothing is delayed any more
 
 	sampling, elicitation, roots, ping, refused, failed atomic.Int64
 
@@ -80,7 +81,7 @@ type answerer struct {
 }
 
 func newAnswerer(c *Config) *answerer {
-	a := &answerer{delay: c.AnswerDelay, offers: map[string]bool{}}
+	a := &answerer{delay: c.AnswerDelay, offers: map[string]bool{}, ending: make(chan struct{})}
 	a.quiet = sync.NewCond(&a.mu)
 	for _, kind := range c.Answers {
 		a.offers[answerMethods[kind]] = true
@@ -132,7 +133,7 @@ func (a *answerer) post(s *httpSession, m *codec.Message) {
 	frame, asked := a.frame(m)
 	a.begin(func() {
 		if asked {
-			time.Sleep(a.delay)
+			a.think()
 		}
 		conn := a.take(s.peer.target)
 		var rep wire.Reply
@@ -156,9 +157,19 @@ func (a *answerer) send(p *wire.Process, m *codec.Message) {
 		return
 	}
 	a.begin(func() {
-		time.Sleep(a.delay)
+		a.think()
 		say()
 	})
+}
+
+// think waits for as long as a person or a model would take.
+func (a *answerer) think() {
+	t := time.NewTimer(a.delay)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-a.ending:
+	}
 }
 
 // begin does f on a goroutine of its own, unless too many are under way.
@@ -205,9 +216,15 @@ func (a *answerer) give(c *wire.Conn) {
 	}
 }
 
-// settle waits for the answers under way, each of which has its time limit, and closes the connections.
+// settle waits for the answers under way, each of which has its time limit, and closes the connections. It comes when the
+// calls have ended, and before the sessions do.
 func (a *answerer) settle() {
 	a.mu.Lock()
+	select {
+	case <-a.ending:
+	default:
+		close(a.ending)
+	}
 	for a.busy > 0 {
 		a.quiet.Wait()
 	}
@@ -219,6 +236,13 @@ func (a *answerer) settle() {
 	}
 }
 
+// settleAnswers has every answer under way sent.
+func (r *run) settleAnswers() {
+	if p, ok := r.cfg.peer.(interface{ asked() *answerer }); ok {
+		p.asked().settle()
+	}
+}
+
 // serverRequests counts what the server has asked; nil where it has asked nothing.
 func (r *run) serverRequests() *ServerRequests {
 	p, ok := r.cfg.peer.(interface{ asked() *answerer })
@@ -226,7 +250,6 @@ func (r *run) serverRequests() *ServerRequests {
 		return nil
 	}
 	a := p.asked()
-	a.settle()
 	n := ServerRequests{
 		Sampling: a.sampling.Load(), Elicitation: a.elicitation.Load(), Roots: a.roots.Load(), Ping: a.ping.Load(),
 		Refused: a.refused.Load(), Failed: a.failed.Load(),

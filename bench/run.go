@@ -233,6 +233,7 @@ func (r *run) measure() *collector {
 func (r *run) finish() {
 	r.cancel()
 	r.set.reopening.Wait()
+	r.settleAnswers()
 	r.set.revive()
 	r.during(PhaseClosing, r.set.closeAll)
 }

@@ -79,7 +79,7 @@ func TestCompare(t *testing.T) {
 		{[]string{base, other, "--any-conditions"}, 0, "warning: the conditions differ: sessions 2 and 77"},
 		{[]string{base, invalid}, 98, "result 1 of the new state is INVALID and says nothing about the server: too late"},
 		{[]string{base, old}, 2, "measure it again"},
-		{[]string{base, garbage}, 2, "garbage.json: no result of mcp-load run -o json"},
+		{[]string{base, garbage}, 2, "garbage.json: not a result of mcp-load"},
 		{[]string{base, filepath.Join(dir, "none.json")}, 2, "no such file"},
 		{[]string{base}, 2, "give two results"},
 		{[]string{base, slow, "--metric", "p42"}, 2, `unknown metric "p42": choose one of p50`},

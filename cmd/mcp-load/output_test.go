@@ -94,7 +94,7 @@ func TestOutputRefusals(t *testing.T) {
 	url := (&countingServer{}).start(t)
 	dir := t.TempDir()
 	for _, tt := range []struct{ args, want string }{
-		{"-o xml=x", "write -o json=FILE, hdr=FILE, csv=FILE, junit=FILE, md=FILE"},
+		{"-o xml=x", "write -o json=FILE, hdr=FILE, html=FILE, csv=FILE, junit=FILE, md=FILE"},
 		{"-o json=" + dir, "it is a folder"},
 		{"-o json=" + dir + "/a -o md=" + dir + "/a", "two outputs"},
 		{"-o prometheus=nowhere:x", "cannot serve prometheus on nowhere:x"},

@@ -91,7 +91,7 @@ func TestPlanRefuses(t *testing.T) {
 		{[]string{"plan", file, "--target", "many"}, 2, `target "many" is not understood`},
 		{[]string{"plan", other, "--target", "1/s"}, 2, "no result of mcp-load"},
 		{[]string{"plan", "none.json", "--target", "1/s"}, 2, "cannot read the result"},
-		{[]string{"plan", file, "--target", "1/s", "-o", "pdf=x"}, 2, "write -o json=FILE or -o k8s=FILE"},
+		{[]string{"plan", file, "--target", "1/s", "-o", "pdf=x"}, 2, "write -o json=FILE, html=FILE or k8s=FILE"},
 		{[]string{"plan", file, "--target", "1/s", "--verify"}, 2, "belong together"},
 		{[]string{"plan", file, "--target", "1/s", "--verify", "--", "true"}, 2, "must hold {addr}"},
 		{[]string{"plan", file, "--target", "1/s", "--verify", "--", "false", "{addr}"}, 1, "ended before it listened"},
