@@ -35,6 +35,7 @@ type settings struct {
 	Idle        time.Duration // of sessions
 	Handler     time.Duration // time limit of handlers
 	Write       time.Duration // time limit of one write to a stream
+	Body        time.Duration // time limit of the body of a request
 	MaxSessions int
 	Big         int // bytes of a big answer
 }
@@ -76,7 +77,7 @@ func newSite(set settings, store engine.SessionStore) (*site, error) {
 		}
 	}
 	s.handler = transport.NewHTTPHandler(s.engine, &transport.HTTPOptions{
-		BodyTimeout: set.Write * 2, CommitDelay: 150 * time.Millisecond, KeepAlive: time.Second,
+		BodyTimeout: set.Body, CommitDelay: 150 * time.Millisecond, KeepAlive: time.Second,
 		WriteTimeout: set.Write, Retry: 20 * time.Millisecond, Events: transport.NewMemoryEvents(512<<10, 64<<20),
 	})
 	return s, nil
