@@ -230,5 +230,5 @@ func (s *site) fill(n int) error {
 
 // serveLines serves standard input and output.
 func (s *site) serveLines(in io.Reader, out io.Writer) error {
-	return transport.ServeStdio(context.Background(), s.engine, in, out, &transport.LineOptions{DrainTimeout: 2 * time.Second})
+	return transport.ServeStdio(context.Background(), s.engine, in, out, &transport.LineOptions{DrainTimeout: 2 * s.settings.Handler})
 }
