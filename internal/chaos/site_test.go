@@ -45,6 +45,7 @@ type site struct {
 	settings settings
 	engine   *engine.Engine
 	handler  *transport.HTTPHandler
+	replay   replay
 	books    *books
 	ahead    atomic.Int64 // of the clock
 	web      *http.Server // nil over stdio
@@ -76,12 +77,30 @@ func newSite(set settings, store engine.SessionStore) (*site, error) {
 			return nil, err
 		}
 	}
+	s.replay.forget()
 	s.handler = transport.NewHTTPHandler(s.engine, &transport.HTTPOptions{
 		BodyTimeout: set.Body, CommitDelay: 150 * time.Millisecond, KeepAlive: time.Second,
-		WriteTimeout: set.Write, Retry: 20 * time.Millisecond, Events: transport.NewMemoryEvents(512<<10, 64<<20),
+		WriteTimeout: set.Write, Retry: 20 * time.Millisecond, Events: &s.replay,
 	})
 	return s, nil
 }
+
+// replay is where events are kept. A session that can come back keeps its own,
+// and nobody tells the store that an abandoned one never will: they make room for
+// others when the store is full. A test forgets them to see what else is left.
+type replay struct {
+	store atomic.Pointer[transport.MemoryEvents]
+}
+
+func (r *replay) forget() { r.store.Store(transport.NewMemoryEvents(512<<10, 64<<20)) }
+
+func (r *replay) Append(session string, e transport.Event) { r.store.Load().Append(session, e) }
+
+func (r *replay) After(ctx context.Context, session string, stream, seq uint64) ([]transport.Event, error) {
+	return r.store.Load().After(ctx, session, stream, seq)
+}
+
+func (r *replay) Drop(session string) { r.store.Load().Drop(session) }
 
 // serve listens and serves until close.
 func (s *site) serve(l net.Listener) {
