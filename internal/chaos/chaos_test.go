@@ -129,6 +129,7 @@ func (r *run) insideWorld() *world {
 	fill := 1000
 	if *chaosTime >= longForm {
 		fill = 100_000
+		crowd(20_000)
 	}
 	if err := s.fill(fill); err != nil {
 		r.t.Fatal(err)
