@@ -62,8 +62,8 @@ var owners = map[string][]string{
 	"golang.org/x/oauth2":                     {"transport/client/oauth"},
 	"golang.org/x/sys":                        {"transport", "bench/mock"},
 	"golang.org/x/term":                       {"cmd/mcp-load"},
-	"net/http":                                {"transport", "transport/client", "bench/mock", "cmd/mcp-load", "examples"},
-	"os/exec":                                 {"transport/client"},
+	"net/http":                                {"transport", "transport/client", "bench/mock", "cmd/mcp-load", "examples", "bench/replica"},
+	"os/exec":                                 {"transport/client", "bench/replica"},
 }
 
 // covers reports whether name is root or lies below it.
@@ -121,7 +121,7 @@ func TestJudgeImport(t *testing.T) {
 		{"bench", "github.com/shirou/gopsutil/v4/process", ""},
 		{"engine", "github.com/valyala/fastjson/fastfloat", "github.com/valyala/fastjson belongs to [codec]"},
 		{"transport/client/wire", "net/http", ""},
-		{"bench", "net/http/httptrace", "net/http belongs to [transport transport/client bench/mock cmd/mcp-load examples]"},
+		{"bench", "net/http/httptrace", "net/http belongs to [transport transport/client bench/mock cmd/mcp-load examples bench/replica]"},
 		{"engine", "net/url", ""},
 		{"engine", "example.com/x", "example.com/x has no entry in owners"},
 	} {
