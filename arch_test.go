@@ -50,6 +50,7 @@ var owners = map[string][]string{
 	"github.com/HdrHistogram/hdrhistogram-go": {"bench"},
 	"github.com/asynkron/protoactor-go":       {"actors", "cluster"},
 	"github.com/go-jose/go-jose":              {"transport/auth"},
+	"github.com/goccy/go-yaml":                {"bench/scenario"},
 	"github.com/google/jsonschema-go":         {"engine"},
 	"github.com/shirou/gopsutil":              {"bench"},
 	"github.com/spf13/cobra":                  {"cmd/mcp-load"},
@@ -60,9 +61,13 @@ var owners = map[string][]string{
 	"github.com/redis/go-redis":               {"engine/store/redis"},
 	"go.etcd.io/bbolt":                        {"engine/store/bolt"},
 	"golang.org/x/oauth2":                     {"transport/client/oauth"},
-	"golang.org/x/sys":                        {"transport", "bench/mock"},
+	"golang.org/x/sys":                        {"transport", "bench/mock", "cmd/mcp-load"},
 	"golang.org/x/term":                       {"cmd/mcp-load"},
-	"net/http":                                {"transport", "transport/client", "bench/mock", "cmd/mcp-load", "examples", "bench/replica"},
+	"charm.land/bubbletea":                    {"cmd/mcp-load/tui"},
+	"charm.land/lipgloss":                     {"cmd/mcp-load/tui"},
+	"github.com/charmbracelet/x/ansi":         {"cmd/mcp-load/tui"},
+	"github.com/prometheus/client_golang":     {"cmd/mcp-load"},
+	"net/http":                                {"transport", "transport/client", "bench/mock", "bench/replica", "cmd/mcp-load", "examples"},
 	"os/exec":                                 {"transport/client", "bench/replica"},
 }
 
@@ -121,7 +126,7 @@ func TestJudgeImport(t *testing.T) {
 		{"bench", "github.com/shirou/gopsutil/v4/process", ""},
 		{"engine", "github.com/valyala/fastjson/fastfloat", "github.com/valyala/fastjson belongs to [codec]"},
 		{"transport/client/wire", "net/http", ""},
-		{"bench", "net/http/httptrace", "net/http belongs to [transport transport/client bench/mock cmd/mcp-load examples bench/replica]"},
+		{"bench", "net/http/httptrace", "net/http belongs to [transport transport/client bench/mock bench/replica cmd/mcp-load examples]"},
 		{"engine", "net/url", ""},
 		{"engine", "example.com/x", "example.com/x has no entry in owners"},
 	} {

@@ -114,19 +114,25 @@ func (w *worker) step(f *flight, s *scriptStep) bool {
 		w.agent.idle += s.Think.Mean
 		f.due = f.due.Add(think)
 		f.ready = f.due
-		if !r.wakeAt(f.due) {
+		if r.overAt(f.due) || !r.wakeAt(f.due, nil) {
 			return false
 		}
 	}
 	switch {
 	case !s.talks():
 		return true
-	case r.stop.Err() != nil || r.cfg.Duration > 0 && !f.due.Before(r.windowEnd()):
-		return false // the run is over, and only what is in flight is seen out
+	case r.overAt(f.due):
+		return false // only what is in flight is seen out
 	case s.Await != nil:
 		return w.wait(f, s)
 	}
 	return w.send(f, s)
+}
+
+// overAt reports whether the run will be over at due, so that a step need not be begun. Flows that are counted are seen
+// out.
+func (r *run) overAt(due time.Time) bool {
+	return r.stop.Err() != nil || r.cfg.Duration > 0 && !due.Before(r.windowEnd())
 }
 
 // wait waits for the notification of a step.
@@ -186,7 +192,8 @@ func (w *worker) send(f *flight, s *scriptStep) bool {
 	for _, e := range s.extract {
 		v := at(w.c.reply.Message.Result, e.path)
 		if v == nil {
-			f.why = fmt.Sprintf("%s: the result has no %q to take %q from: %s", s.where, "/"+strings.Join(e.path, "/"), e.name, clip(w.c.reply.Message.Result))
+			f.why = fmt.Sprintf("%s: the result has no %q to take %q from: %s",
+				s.where, "/"+strings.Join(e.path, "/"), e.name, clip(w.c.reply.Message.Result))
 			return false
 		}
 		w.agent.values[e.slot] = append(json.RawMessage(nil), v...) // the reply's buffer is used again

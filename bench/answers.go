@@ -33,8 +33,9 @@ const (
 	answersAtOnce = 256 // under way; what a server asks beyond it gets no answer
 	answersIdle   = 64  // connections that are kept for the next answer
 
-	sampled = `{"role":"assistant","content":{"type":"text","text":"a canned answer of mcp-load"},"model":"mcp-load","stopReason":"endTurn"}`
-	rooted  = `{"roots":[{"uri":"file:///mcp-load","name":"mcp-load"}]}`
+	sampled = `{"role":"assistant","content":{"type":"text","text":"a canned answer of mcp-load"},` +
+		`"model":"mcp-load","stopReason":"endTurn"}`
+	rooted = `{"roots":[{"uri":"file:///mcp-load","name":"mcp-load"}]}`
 )
 
 // checkAnswers refuses what no server asks.

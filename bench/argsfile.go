@@ -15,8 +15,8 @@ const (
 	maxArgsBytes = 256 << 20 // of all lines, since they are kept
 )
 
-// ReadArgs reads arguments for Config.ArgsRows: one JSON object on each line. Empty lines are passed over; anything else
-// is an error that names the line.
+// ReadArgs reads arguments for Config.ArgsRows: one JSON object on each line. Empty lines are passed over; anything
+// else is an error that names the line.
 func ReadArgs(r io.Reader) ([]json.RawMessage, error) {
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, maxArgsLine)

@@ -101,10 +101,11 @@ func (r *run) requestCounts(c *collector) Requests {
 // latencies gives a row for each series that had a success, and the row of all.
 func (r *run) latencies(c *collector) []Latency {
 	out := []Latency{}
-	row := func(s series, t triple, response, service []int) {
+	row := func(s series, t triple, response, service, failed []int) {
 		out = append(out, Latency{
 			Method: s.method, Tool: s.tool, Response: distOf(t.response, c.times.blocks(response...)),
 			Service: distOf(t.service, c.times.blocks(service...)), TTFB: distOf(t.ttfb, nil),
+			Blocks: c.times.resultBlocks(response, failed, failed == nil),
 		})
 	}
 	var response, service []int
@@ -114,13 +115,17 @@ func (r *run) latencies(c *collector) []Latency {
 		case i < r.calls:
 			response, service = append(response, 2*i), append(service, 2*i+1)
 			if t.response != nil {
-				row(s, t, []int{2 * i}, []int{2*i + 1})
+				row(s, t, []int{2 * i}, []int{2*i + 1}, nil)
 			}
 		case s.method != flowSeries && t.response != nil:
-			row(s, triple{response: t.response}, []int{2 * i}, nil)
+			row(s, triple{response: t.response}, []int{2 * i}, nil, nil)
 		}
 	}
-	row(series{method: "*"}, c.total.all(r.calls), response, service)
+	failed := make([]int, outcomes)
+	for o := range failed {
+		failed[o] = 2*len(r.series) + o
+	}
+	row(series{method: "*"}, c.total.all(r.calls), response, service, failed)
 	return out
 }
 
@@ -152,20 +157,25 @@ func (r *run) verdict(c *collector, window time.Duration, res *Result) Verdict {
 		v.DeliveredRPS = round(float64(begun)/s, 2)
 		v.CompletedRPS = round(float64(c.total.answered)/s, 2)
 	}
-	paced := r.cfg.open() || r.cfg.Users > 0
-	if paced {
+	if r.cfg.paced() {
 		v.LagP99US = quantileOf(c.total.lag, 99)
 	}
-	e := evidence{
-		open: r.cfg.open(), paced: paced, inProcess: r.cfg.InProcess, scheduled: begun + r.dropped.Load(), begun: begun, window: window,
-		lagP99:     time.Duration(v.LagP99US) * time.Microsecond,
-		serviceP99: time.Duration(res.Latency[len(res.Latency)-1].Service.P99US) * time.Microsecond,
-		cpu:        v.GeneratorCPU, held: r.held.Load(), maxInFlight: r.cfg.MaxInFlight, overflow: r.cfg.Overflow,
-		limit: r.cfg.peer.maxInFlight(r.cfg.Sessions, r.cfg.Streams), starved: r.starvedConnections(), stopped: c.cpu.pauses.total,
-	}
+	e := r.evidence(&c.cpu, window, &v, res.Latency[len(res.Latency)-1].Service.P99US)
 	v.Reasons = e.reasons()
 	v.Valid = len(v.Reasons) == 0
 	return v
+}
+
+// evidence gathers what the verdict is made from, of which v has lag and processor share already.
+func (r *run) evidence(cpu *cpuShare, window time.Duration, v *Verdict, serviceP99US int64) evidence {
+	begun := r.measured.Load()
+	return evidence{
+		open: r.cfg.open(), paced: r.cfg.paced(), inProcess: r.cfg.InProcess, scheduled: begun + r.dropped.Load(),
+		begun: begun, window: window, lagP99: time.Duration(v.LagP99US) * time.Microsecond,
+		serviceP99: time.Duration(serviceP99US) * time.Microsecond, cpu: v.GeneratorCPU, held: r.held.Load(),
+		maxInFlight: r.cfg.MaxInFlight, overflow: r.cfg.Overflow, limit: r.cfg.peer.maxInFlight(r.cfg.Sessions, r.cfg.Streams),
+		starved: r.starvedConnections(), stopped: cpu.pauses.total,
+	}
 }
 
 func quantileOf(h *hdr.Histogram, percent float64) int64 {

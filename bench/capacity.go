@@ -2,7 +2,9 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -39,8 +41,9 @@ type CapacityConfig struct {
 	MaxTime time.Duration // of the whole search, default 150 s; sessions are opened and closed besides
 	Levels  []int         // of a Sweep; none means automatic ones
 
-	// OnStart is told the conditions when the server has answered for the first time, and how fast it answers one caller.
-	OnStart func(Conditions, *Dist)
+	// OnStart is told the completed configuration and the conditions when the server has answered for the first time, and
+	// how fast it answers a single caller.
+	OnStart func(*CapacityConfig, Conditions, *Dist)
 	// OnStep is told every step when it has ended.
 	OnStep func(CapacityStep)
 }
@@ -133,6 +136,55 @@ func (p *prober) setAnswer(level float64) {
 	}
 }
 
+// best gives the latest good result of a level, or nil.
+func (p *prober) best(level float64) *Result {
+	for _, r := range slices.Backward(p.accepted) {
+		if r.Conditions.RateRPS == level && p.cfg.Find == FindRate ||
+			r.Conditions.Users == int(level) && p.cfg.Find == FindUsers ||
+			r.Conditions.Sessions == int(level) && p.cfg.Find == FindSessions {
+			return r
+		}
+	}
+	return nil
+}
+
+// finish puts the result together: that of the step which shows the answer.
+func (p *prober) finish(err error) (*Result, error) {
+	res, shown := p.last, false
+	level := map[Find]float64{FindRate: p.cap.RateRPS, FindUsers: float64(p.cap.Users), FindSessions: float64(p.cap.Sessions)}[p.cap.Find]
+	for _, r := range p.accepted {
+		if at := p.levelOf(r); at-level < 0.001*level && level-at < 0.001*level && (r.Verdict.Valid || !shown) {
+			res, shown = r, true // the last one of those without a fault
+		}
+	}
+	res.Started = p.began.UTC().Truncate(time.Millisecond)
+	res.Interrupted = p.ctx.Err() != nil
+	if err != nil && !res.Interrupted {
+		if !errors.Is(err, errGone) {
+			err = fmt.Errorf("%w: %w", errGone, err)
+		}
+		res.Ended = err.Error()
+	}
+	p.close()
+	res.Sessions = p.keeper.sessions()
+	res.Capacity = &p.cap
+	return res, nil
+}
+
+// levelOf gives the level that a result was made at.
+func (p *prober) levelOf(r *Result) float64 {
+	switch p.cap.Find {
+	case FindUsers:
+		return float64(max(r.Conditions.Users, r.Conditions.Concurrency))
+	case FindSessions:
+		return float64(r.Conditions.Sessions)
+	}
+	return r.Conditions.RateRPS
+}
+
+// close ends all sessions, also after an interrupt.
+func (p *prober) close() { p.keeper.trim(context.WithoutCancel(p.ctx), 0) }
+
 // sentence puts the answer into words.
 func (c *Capacity) sentence(found bool) string {
 	objectives := joinAnd(c.Objectives)
@@ -145,7 +197,7 @@ func (c *Capacity) sentence(found bool) string {
 	case !found && c.FailedAt == 0:
 		return "No step could be made in the time."
 	case !found:
-		return fmt.Sprintf("No %s meets %s: %s is too much already.", c.noun(), objectives, failed)
+		return fmt.Sprintf("No %s meets %s: %s already.", c.noun(), objectives, c.tooMuch())
 	}
 	level := map[Find]float64{FindRate: c.RateRPS, FindUsers: float64(c.Users), FindSessions: float64(c.Sessions)}[c.Find]
 	answer := c.amount(level)
@@ -157,7 +209,15 @@ func (c *Capacity) sentence(found bool) string {
 	case c.TimedOut:
 		return fmt.Sprintf("At least %s with %s, less than %s: the time was over (--max-time).", answer, objectives, failed)
 	}
-	return fmt.Sprintf("The server holds %s with %s; %s is too much.", answer, objectives, failed)
+	return fmt.Sprintf("The server holds %s with %s; %s.", answer, objectives, c.tooMuch())
+}
+
+// tooMuch says so of the lowest level that failed.
+func (c *Capacity) tooMuch() string {
+	if c.Find == FindRate || c.FailedAt == 1 {
+		return c.amount(c.FailedAt) + " is too much"
+	}
+	return c.amount(c.FailedAt) + " are too many"
 }
 
 // noun names what was looked for.

@@ -130,7 +130,7 @@ func (p *prober) calibrate() error {
 	}
 	p.base = time.Duration(all.Service.MeanUS * float64(time.Microsecond))
 	if p.cfg.OnStart != nil {
-		p.cfg.OnStart(res.Conditions, all.Service)
+		p.cfg.OnStart(&p.cfg, res.Conditions, all.Service)
 	}
 	if limit := p.judge.slowest; limit > 0 && float64(all.Service.P50US) > limit {
 		p.hopeless = true
@@ -316,52 +316,3 @@ func (p *prober) calm() error {
 	p.upset = false
 	return nil
 }
-
-// best gives the latest good result of a level, or nil.
-func (p *prober) best(level float64) *Result {
-	for _, r := range slices.Backward(p.accepted) {
-		if r.Conditions.RateRPS == level && p.cfg.Find == FindRate ||
-			r.Conditions.Users == int(level) && p.cfg.Find == FindUsers ||
-			r.Conditions.Sessions == int(level) && p.cfg.Find == FindSessions {
-			return r
-		}
-	}
-	return nil
-}
-
-// finish puts the result together: that of the step which shows the answer.
-func (p *prober) finish(err error) (*Result, error) {
-	res := p.last
-	level := map[Find]float64{FindRate: p.cap.RateRPS, FindUsers: float64(p.cap.Users), FindSessions: float64(p.cap.Sessions)}[p.cap.Find]
-	for _, r := range p.accepted {
-		if at := p.levelOf(r); at-level < 0.001*level && level-at < 0.001*level {
-			res = r
-		}
-	}
-	res.Started = p.began.UTC().Truncate(time.Millisecond)
-	res.Interrupted = p.ctx.Err() != nil
-	if err != nil && !res.Interrupted {
-		if !errors.Is(err, errGone) {
-			err = fmt.Errorf("%w: %w", errGone, err)
-		}
-		res.Ended = err.Error()
-	}
-	p.close()
-	res.Sessions = p.keeper.sessions()
-	res.Capacity = &p.cap
-	return res, nil
-}
-
-// levelOf gives the level that a result was made at.
-func (p *prober) levelOf(r *Result) float64 {
-	switch p.cap.Find {
-	case FindUsers:
-		return float64(max(r.Conditions.Users, r.Conditions.Concurrency))
-	case FindSessions:
-		return float64(r.Conditions.Sessions)
-	}
-	return r.Conditions.RateRPS
-}
-
-// close ends all sessions, also after an interrupt.
-func (p *prober) close() { p.keeper.trim(context.WithoutCancel(p.ctx), 0) }

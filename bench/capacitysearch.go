@@ -24,6 +24,8 @@ const (
 	nearby = 1.1
 	// likely is the share of what came through a backlog that a short trial may claim to hold.
 	likely = 0.96
+	// spoiledMost is the number of trials of a level that the generator may spoil.
+	spoiledMost = 3
 	// mostDoubts bounds how often an end of the search is looked at again.
 	mostDoubts = 8
 )
@@ -111,27 +113,34 @@ func (s *search) doubt() (level float64, again bool, err error) {
 }
 
 // decide tries a level until two trials agree. One is enough where it is clear and not near the limit, or where it is a
-// good one that is short: what a short one says is looked at again. So a disturbance of one step decides nothing.
+// good one that is short: what a short one says is looked at again. So a disturbance of one step decides nothing. A trial
+// that the generator has spoiled says nothing of the server, so beside a good one it takes three of those.
 func (s *search) decide(level float64, e effort) (trial, error) {
-	good, bad := 0, 0
+	good, bad, spoiled := 0, 0, 0
 	for {
 		t, err := s.try(level, e)
 		if err != nil {
 			return t, err
 		}
 		enough := t.clear || e == exploring
-		if t.ok {
+		switch {
+		case t.ok:
 			good++
-		} else {
+			t.votes = good
+		case t.generator:
+			spoiled++
+			enough = spoiled > 1 && good == 0 || spoiled == spoiledMost
+			t.votes = spoiled
+		default:
 			bad++
 			enough = t.clear && (s.low == nil || level > nearby*s.low.level)
+			t.votes = bad
 		}
-		t.votes = max(good, bad)
-		if enough || t.votes == 2 {
+		if enough && min(good, bad) == 0 || good == 2 || bad == 2 || spoiled == spoiledMost {
 			return t, nil
 		}
 		if !s.room(level, e) {
-			t.ok = t.ok && bad == 0 // undecided counts as not good
+			t.ok = t.ok && bad+spoiled == 0 // undecided counts as not good
 			return t, nil
 		}
 	}
@@ -231,7 +240,7 @@ func (s *search) rounded(level float64) float64 {
 
 // confirm holds the level that was found once more. Where it fails, lower levels are tried, in growing strides.
 func (s *search) confirm() error {
-	for stride := 2 * resolution; s.low != nil; stride *= 2 {
+	for stride := resolution; s.low != nil; stride *= 2 {
 		level := s.low.level
 		if !s.room(level, confirming) {
 			s.late = true

@@ -161,6 +161,9 @@ func (p *prober) sweepAnswer(visits []visit) {
 		v := &visits[i]
 		if !v.usable {
 			c.LimitedBy = limitedSelf
+			if w := fmt.Sprintf("level %d is left out: the generator was the limit, or no call succeeded", v.level); !slices.Contains(warnings, w) {
+				warnings = append(warnings, w)
+			}
 			continue
 		}
 		n := float64(v.level)

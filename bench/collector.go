@@ -31,7 +31,8 @@ type collector struct {
 	last     time.Duration // end of the last slot
 	silent   time.Duration // how long the target has not answered
 
-	cpu cpuShare
+	cpu      cpuShare
+	standing standing // the verdict so far
 
 	flightSum, flightN float64 // samples of the calls in flight
 
@@ -64,6 +65,7 @@ func (c *collector) finish() {
 		c.begin()
 	}
 	c.slot(time.Since(c.run.from))
+	c.progress()
 	c.endRow(true)
 	c.endUsage()
 }
@@ -118,6 +120,7 @@ func (c *collector) slot(now time.Duration) {
 	s := slot{from: c.last, to: now, series: c.series()}
 	c.times.add(s)
 	c.total.merge(c.cur)
+	c.tellSlot(&s)
 	for i := range r.calls {
 		c.row = mergeSparse(c.row, s.series[2*i])
 	}
@@ -127,6 +130,7 @@ func (c *collector) slot(now time.Duration) {
 	if now.Truncate(time.Second) > c.rowBegin.Truncate(time.Second) {
 		c.usage.sample()
 		c.endRow(false)
+		c.judge()
 	}
 	if !time.Now().Before(r.windowEnd()) {
 		c.cpu.end()
@@ -190,7 +194,9 @@ func (c *collector) progress() {
 	p := Progress{
 		Phase: PhaseMeasuring, Elapsed: time.Since(r.from), Total: r.cfg.Duration, Sessions: r.alive(), Wanted: r.cfg.Sessions,
 		Calls: c.total.total(), Limit: r.callsAsked(), Errors: c.total.errors(), InFlight: r.rec.inFlight.Load(),
-		RPS: float64(n) / max((s.to-s.from).Seconds(), 1e-3),
+		RPS: float64(n) / max((s.to-s.from).Seconds(), 1e-3), Delivered: r.deliveredRPS(time.Now()), Dropped: r.dropped.Load(),
+		Lost: r.set.lost.Load(), Failed: r.set.failed.Load(), Outcomes: c.total.errorCounts(), LagP99US: c.standing.lagP99US,
+		CPU: c.standing.cpu, Reasons: c.standing.reasons,
 	}
 	if n > 0 {
 		p.P50US, p.P99US = valueAt(ok, n, 0.5), valueAt(ok, n, quantile99)

@@ -92,6 +92,9 @@ type Config struct {
 
 	// OnProgress is called from one goroutine about once a slot (see Progress). It must not block.
 	OnProgress func(Progress)
+	// OnSlot is told what each slot of the measured window has added, from the goroutine of OnProgress. The slots add up to
+	// the result. It must not block; nil costs nothing.
+	OnSlot func(Slot)
 	// OnWarning is told, in one line, what the reader of the result should know before it is there.
 	OnWarning func(string)
 
@@ -159,6 +162,9 @@ func (c Config) withDefaults() (Config, error) {
 
 // open reports whether the run is an open loop.
 func (c *Config) open() bool { return c.Rate > 0 || len(c.Stages) > 0 }
+
+// paced reports whether calls are due at moments of their own: in an open loop, and with users who think.
+func (c *Config) paced() bool { return c.open() || c.Users > 0 }
 
 func setDefault[T comparable](field *T, value T) {
 	var zero T

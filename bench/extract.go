@@ -8,8 +8,8 @@ import (
 	"github.com/mcpengine/mcpengine/codec"
 )
 
-// ParsePath reads a JSON Pointer (/content/0/text), or the same as a path (content[0].text, also with $. in front), into
-// member names and indexes. The empty pointer names the whole value.
+// ParsePath reads a JSON Pointer (/content/0/text), or the same as a path (content[0].text, also with $. in front),
+// into member names and indexes. The empty pointer names the whole value.
 func ParsePath(s string) ([]string, error) {
 	switch {
 	case s == "" || s == "$":
@@ -21,7 +21,8 @@ func ParsePath(s string) ([]string, error) {
 		}
 		return tokens, nil
 	}
-	bad := fmt.Errorf("the path %q is not understood: write a JSON Pointer such as /content/0/text, or content[0].text", clip([]byte(s)))
+	bad := fmt.Errorf("the path %q is not understood: write a JSON Pointer such as /content/0/text, or content[0].text",
+		clip([]byte(s)))
 	var tokens []string
 	rest := strings.TrimPrefix(s, "$")
 	if after, ok := strings.CutPrefix(rest, "."); ok && rest != s && !strings.HasPrefix(after, "[") {

@@ -26,8 +26,12 @@ type fakeServer struct {
 	chunked   bool                                  // JSON replies are flushed in pieces
 	closeIdle bool                                  // every connection is closed after its reply, without saying so
 	stateless bool                                  // no session ids
+	numbers   []int                                 // GET streams carry these instead of three events without a number
+	endStream bool                                  // and end then
 	tools     string                                // the list; default: one read-only tool "echo"
 	before    func(http.ResponseWriter, int64) bool // called with the number of the call; true when it has answered
+
+	updates chan string // frames for the GET streams, where it is not nil
 
 	initializes, initialized, calls, deletes, pongs, cancels, refused atomic.Int64
 
@@ -108,6 +112,11 @@ func (f *fakeServer) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 	case "tools/list":
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":%s}}`, m.ID, f.tools)
+	case "resources/subscribe":
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
+		time.AfterFunc(20*time.Millisecond, func() {
+			f.updates <- `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"u:1"}}`
+		})
 	case "tools/call":
 		if r.Header.Get("MCP-Protocol-Version") == "" {
 			http.Error(w, "no MCP-Protocol-Version", http.StatusBadRequest)
@@ -188,11 +197,27 @@ func (f *fakeServer) hangUp(w http.ResponseWriter) {
 
 func (f *fakeServer) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	for i := range 3 {
+	for _, n := range f.numbers {
+		fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":{\"seq\":%d}}}\n\n", n)
+		w.(http.Flusher).Flush()
+		time.Sleep(2 * time.Millisecond)
+	}
+	if f.endStream {
+		return
+	}
+	for i := range 3 * (1 - min(len(f.numbers), 1)) {
 		fmt.Fprintf(w, "id: %d\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n", i)
 		w.(http.Flusher).Flush()
 	}
-	<-r.Context().Done()
+	for {
+		select {
+		case frame := <-f.updates:
+			fmt.Fprintf(w, "data: %s\n\n", frame)
+			w.(http.Flusher).Flush()
+		case <-r.Context().Done():
+			return
+		}
+	}
 }
 
 func (f *fakeServer) known(id string) bool {
@@ -282,6 +307,8 @@ func stdioChild(mode string) {
 			say("a line of log\n"+`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"child"}}}`, id)
 		case "tools/list":
 			say(`{"jsonrpc":"2.0","id":%s,"result":{"tools":`+echoTool+`}}`, id)
+		case "resources/subscribe":
+			say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"u:1"}}`+"\n"+`{"jsonrpc":"2.0","id":%s,"result":{}}`, id)
 		default:
 			if mode == "asking" {
 				askRoots(in, say)

@@ -28,8 +28,17 @@ func writeJSON(w io.Writer, value any) error {
 }
 
 // WriteFile lets write fill a file that appears under its name only when it is complete: it is written beside it and
-// renamed. Folders that are missing are made.
+// renamed. Folders that are missing are made. A symbolic link stays one, and what is no plain file, such as /dev/stdout or
+// a pipe, is written to and not replaced.
 func WriteFile(path string, write func(io.Writer) error) (err error) {
+	if info, err := os.Stat(path); err == nil {
+		if !info.Mode().IsRegular() {
+			return writeInto(path, write)
+		}
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return err
+		}
+	}
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -55,6 +64,22 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	}
 	if err == nil {
 		err = os.Rename(f.Name(), path)
+	}
+	return err
+}
+
+// writeInto fills what is there already.
+func writeInto(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	buf := bufio.NewWriter(f)
+	if err = write(buf); err == nil {
+		err = buf.Flush()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
 	}
 	return err
 }

@@ -9,8 +9,8 @@ import (
 
 // Flow is a way that an agent takes through what a server offers: steps, one after another, on one session. With
 // Config.Flows, what the schedule starts, or a user does between two thoughts, is not a call but a flow, chosen by
-// weight. The first call of a flow is due when the flow is; every later one is due at the end of the step before it plus
-// the think time between them, and its response time counts from then.
+// weight. The first call of a flow is due when the flow is; every later one is due at the end of the step before it
+// plus the think time between them, and its response time counts from then.
 //
 // A flow ends before its last step where a call fails, an answer is not what its step expects, a value is not found, or
 // a notification does not come.

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -261,8 +260,8 @@ func TestFlowExpectations(t *testing.T) {
 func TestFlowUsers(t *testing.T) {
 	f := &flowServer{service: 100 * time.Millisecond}
 	flows := []Flow{{"often", 3, []Step{call(`{}`), think(300 * time.Millisecond), {Method: codec.MethodPing}}}, {"rarely", 1, []Step{{Method: codec.MethodPromptsList}}}}
-	res := f.run(t, Config{Users: 20, ThinkTime: Think{time.Second, true}, Duration: 2 * time.Minute, Flows: flows, Seed: 2})
-	if l := res.LittlesLaw; !l.OK || l.Observed != 20 || l.Predicted < 19 || l.Predicted > 21 {
+	res := f.run(t, Config{Users: 20, ThinkTime: Think{time.Second, true}, Duration: 40 * time.Second, Flows: flows, Seed: 2})
+	if l := res.LittlesLaw; !l.OK || l.Observed != 20 || l.Predicted < 18.5 || l.Predicted > 21.5 {
 		t.Errorf("X(R+Z) = N gives %+v, want about 20", l)
 	}
 	often, rarely := res.Flows[0].Begun, res.Flows[1].Begun
@@ -271,52 +270,5 @@ func TestFlowUsers(t *testing.T) {
 	}
 	if k := res.Conditions; k.Users != 20 || !slices.Equal(k.Tools, []string{"echo"}) {
 		t.Errorf("conditions = %+v", k)
-	}
-}
-
-// TestFlowMistakes refuses flows that cannot be run, with one line that says where.
-func TestFlowMistakes(t *testing.T) {
-	for _, tt := range []struct {
-		step Step
-		want string
-	}{
-		{Step{}, `flow "a" has no step that calls or waits`},
-		{Step{Method: "tools/cal"}, `flow "a", step 1: method "tools/cal" is not one that a step can send`},
-		{call(`{"x":"${y}"}`), `there is no variable "y" here`},
-		{call(`{"x":"${d.none}"}`), `there is no variable "d.none" here`},
-		{call(`{"x":"${"}`), `"${" does not name a variable`},
-		{call(`[]`), "not a JSON object"},
-		{Step{Method: "ping", Extract: []Extraction{{"v", "a..b"}}}, `the path "a..b" is not understood`},
-		{Step{Method: "ping", Extract: []Extraction{{"instance", ""}}}, `a variable cannot be called "instance"`},
-		{Step{Method: "ping", CancelAfter: time.Minute}, "between 0 and the timeout, which is 30s"},
-		{Step{Method: "ping", Await: &Await{Method: "x"}}, "either sends a request or waits"},
-		{Step{Method: codec.MethodToolsCall, Tool: "ehco", Where: "here"}, `here: the server does not list a tool "ehco": choose one of write, echo`},
-	} {
-		c := Config{Concurrency: 1, Requests: 1, Flows: []Flow{{"a", 1, []Step{tt.step}}}, peer: &virtualPeer{}}
-		c.Data = []DataSet{{Name: "d", Columns: []string{"c"}, Rows: [][]json.RawMessage{{nil}}}}
-		_, err := Run(context.Background(), c)
-		var u *UsageError
-		if !errors.As(err, &u) || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%+v: %v, want %q", tt.step, err, tt.want)
-		}
-	}
-}
-
-// TestParsePath reads both forms.
-func TestParsePath(t *testing.T) {
-	const doc = `{"a":[{"b.c":1},{"d/e":[2,3]}],"":4}`
-	for path, want := range map[string]string{
-		"": doc, "/a/0/b.c": "1", "/a/1/d~1e/1": "3", "a[1]": `{"d/e":[2,3]}`, "$.a[0]": `{"b.c":1}`, "/": "4",
-		"a[2]": "", "/a/x": "", "/a/0/b.c/z": "", "a.b": "",
-	} {
-		p, err := ParsePath(path)
-		if got := string(at([]byte(doc), p)); err != nil || got != want {
-			t.Errorf("at(%q) = %q, %v; want %q", path, got, err, want)
-		}
-	}
-	for _, path := range []string{"a[", "a[x]", "a[-1]", ".[0]", "a.", "a..b", "a.[0]"} {
-		if p, err := ParsePath(path); err == nil {
-			t.Errorf("ParsePath(%q) = %q, want an error", path, p)
-		}
 	}
 }

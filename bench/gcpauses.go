@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// gcPauses finds for how long the garbage collector has stopped this process between two moments. A pause is taken to be
-// as long as the lower end of its bucket, so that nothing is blamed that has not been.
+// gcPauses finds for how long the garbage collector has stopped this process between two moments. A pause is taken to
+// be as long as the lower end of its bucket, so that nothing is blamed that has not been.
 type gcPauses struct {
 	before         []uint64
 	longest, total time.Duration

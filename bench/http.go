@@ -37,7 +37,8 @@ func newHTTPPeer(c *Config) (*httpPeer, error) {
 		return nil, usage("%v", err)
 	}
 	p := &httpPeer{
-		target: target, own: c.Header.Clone(), params: initializeParams(c.session(), c.Version, c.capabilities()), meta: statelessMeta(c.Version, c.capabilities()),
+		target: target, own: c.Header.Clone(), params: initializeParams(c.session(), c.Version, c.capabilities()),
+		meta:  statelessMeta(c.Version, c.capabilities()),
 		tally: newStreamTally(), answers: newAnswerer(c), watch: c.Subscribe,
 	}
 	p.era.ask(c.Protocol)

@@ -38,7 +38,8 @@ func (f *flights) law() *LittlesLaw {
 	off := math.Abs(l.Predicted - l.Observed)
 	l.OK = f.ended < steadyNeeds || off <= max(steadyShare*l.Observed, f.chance(l))
 	if !l.OK {
-		l.Warning = fmt.Sprintf("rate times time gives %.3g in flight, and %.3g were: the run was too short or not in a steady state, or its times are wrong",
+		l.Warning = fmt.Sprintf("rate times time gives %.3g in flight, and %.3g were: "+
+			"the run was too short or not in a steady state, or its times are wrong",
 			l.Predicted, l.Observed)
 	}
 	l.Predicted, l.Observed = round(l.Predicted, 3), round(l.Observed, 3)

@@ -12,8 +12,8 @@ import (
 // maxNotices bounds the notifications that wait for a flow; the oldest makes room.
 const maxNotices = 1024
 
-// notices hands the notifications of a session to the flows that listen. The zero value is ready; while nobody listens a
-// notification costs one load.
+// notices hands the notifications of a session to the flows that listen. The zero value is ready; while nobody
+// listens a notification costs one load.
 type notices struct {
 	listening atomic.Int32 // flows in the list
 

@@ -28,4 +28,13 @@ type Progress struct {
 	RPS      float64
 	P50US    int64
 	P99US    int64
+
+	Delivered float64          // calls begun a second, since the begin of the measured window
+	Dropped   int64            // calls due and never begun
+	Lost      int64            // sessions lost so far
+	Failed    int64            // sessions that could not be opened
+	Outcomes  map[string]int64 // the errors by outcome
+	LagP99US  int64            // how late the generator itself began calls, so far; open loop
+	CPU       float64          // the generator's share of the cores, so far
+	Reasons   []string         // why the result would not be valid if the run ended now; looked at once a second
 }

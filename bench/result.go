@@ -1,6 +1,10 @@
 package bench
 
-import "time"
+import (
+	"time"
+
+	"github.com/mcpengine/mcpengine/bench/plan"
+)
 
 // Schema names the layout of Result; scripts rely on its names.
 const Schema = "mcp-load/v1"
@@ -33,6 +37,8 @@ type Result struct {
 	// SessionCapacity is what MeasureSessions has found, and Overhead what MeasureOverhead has.
 	SessionCapacity *SessionCapacity `json:"session_capacity,omitempty"`
 	Overhead        *Overhead        `json:"overhead,omitempty"`
+	// Plan is what plan has made of results; the rest of the result is that of the first of them.
+	Plan *plan.Plan `json:"plan,omitempty"`
 
 	// Interrupted is set when the run was ended from outside before its time.
 	Interrupted bool `json:"interrupted,omitempty"`
@@ -137,6 +143,8 @@ type Latency struct {
 	Response *Dist  `json:"response"` // from the intended start
 	Service  *Dist  `json:"service"`  // from the sending
 	TTFB     *Dist  `json:"ttfb"`     // from the sending to the first byte of the reply
+
+	Blocks []Block `json:"blocks"` // the same calls by time, for comparisons
 }
 
 // FlowCount counts the instances of a flow that were due in the measured window. With flows the schedule, and with it

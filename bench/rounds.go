@@ -9,9 +9,9 @@ import (
 // maxRounds bounds how often one call is answered with a question.
 const maxRounds = 8
 
-// rounds makes a call of the stateless era, and makes it again with what the server wants to know, until it answers or asks
-// for what nobody has been told to answer. once makes one request with the given params. The rounds are one call: it is
-// sent when the first is, and done when the last is.
+// rounds makes a call of the stateless era, and makes it again with what the server wants to know, until the server
+// answers or asks for what is not to be answered. once makes one request with the given params. The rounds are one call:
+// it is sent when the first is, and done when the last is.
 func (a *answerer) rounds(c *caller, params []byte, once func(params []byte) error) error {
 	err := once(params)
 	sent, first := c.reply.Sent, c.reply.FirstByte

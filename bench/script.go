@@ -37,8 +37,8 @@ func (d *dataTurn) row(rng *rand.Rand) []json.RawMessage {
 	return d.Rows[(d.turn.Add(1)-1)%uint64(len(d.Rows))]
 }
 
-// scriptFlow is a flow ready to be run. Its variables have slots: number 0 is the instance, then come the columns of the
-// data sets that it uses, then what its steps extract.
+// scriptFlow is a flow ready to be run. Its variables have slots: number 0 is the instance, then come the columns of
+// the data sets that it uses, then what its steps extract.
 type scriptFlow struct {
 	name   string
 	weight int
@@ -136,11 +136,15 @@ func (r *run) prepareFlows(sess session, c *caller) (err error) {
 	return nil
 }
 
+// sessionMethods are what the stateless era does not have.
+var sessionMethods = []string{codec.MethodResourcesSubscribe, codec.MethodResourcesUnsubscribe, codec.MethodPing}
+
 // prepare holds a step against what the server offers, and makes its request where that is always the same.
 func (s *scriptStep) prepare(c *Config, sess session, listed []listedTool) (err error) {
-	stateless := sess.notices() == nil
-	if stateless && (s.Await != nil || s.Method == codec.MethodResourcesSubscribe || s.Method == codec.MethodResourcesUnsubscribe || s.Method == codec.MethodPing) {
-		return usage("%s: protocol %s has neither ping nor subscriptions nor notifications of a session: leave the step out, or choose another --protocol", s.where, Stateless)
+	if sess.notices() == nil && (s.Await != nil || slices.Contains(sessionMethods, s.Method)) {
+		return usage("%s: protocol %s has neither ping nor subscriptions nor notifications of a session: "+
+			"leave the step out, or choose another --protocol",
+			s.where, Stateless)
 	}
 	if s.Method == codec.MethodToolsCall {
 		i := slices.IndexFunc(listed, func(t listedTool) bool { return t.name == s.Tool })
@@ -148,7 +152,8 @@ func (s *scriptStep) prepare(c *Config, sess session, listed []listedTool) (err 
 		case i >= 0:
 			s.mirrors, _ = wire.Mirrors(listed[i].schema) // tools with bad ones are not listed where it matters
 		case !c.AnyTool:
-			return usage("%s: the server does not list a tool %q: choose one of %s, or give --any-tool to call it all the same", s.where, s.Tool, names(listed))
+			return usage("%s: the server does not list a tool %q: choose one of %s, or give --any-tool to call it all the same",
+				s.where, s.Tool, names(listed))
 		}
 	}
 	_, fixed := s.params.fixed()
@@ -220,7 +225,8 @@ func (s *scriptStep) compile(f *scriptFlow, c *Config) error {
 		return fmt.Errorf("a think time cannot be negative")
 	}
 	if s.Method != "" && !slices.Contains(StepMethods, s.Method) {
-		return fmt.Errorf("method %q is not one that a step can send: choose one of %s", s.Method, strings.Join(StepMethods, ", "))
+		return fmt.Errorf("method %q is not one that a step can send: choose one of %s",
+			s.Method, strings.Join(StepMethods, ", "))
 	}
 	if err := s.compileParams(names); err != nil {
 		return err

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Stage is a piece of an open loop whose rate changes: it leads in a straight line from the rate at the end of the stage
-// before to Rate, and takes Duration for it. The first stage begins at Config.Rate, which is 0 where it is not given. A
-// Duration of 0 is a jump.
+// Stage is a piece of an open loop whose rate changes: it leads in a straight line from the rate at the end of the
+// stage before to Rate, and takes Duration for it. The first stage begins at Config.Rate, which is 0 where it is not
+// given. A Duration of 0 is a jump.
 type Stage struct {
 	Duration time.Duration
 	Rate     float64 // calls a second at the end of the stage

@@ -139,6 +139,38 @@ func TestUsersDoNotMarchInStep(t *testing.T) {
 	}
 }
 
+// TestUsersEndInTime: nobody finishes a long thought for nothing, neither at the end of the time nor when all calls are
+// made, and the window ends with the last answer.
+func TestUsersEndInTime(t *testing.T) {
+	for name, tt := range map[string]struct {
+		c            Config
+		most, window time.Duration
+	}{
+		"time":        {Config{Users: 5, ThinkTime: Think{Mean: time.Hour}, Duration: 10 * time.Second}, 11 * time.Second, 10 * time.Second},
+		"calls":       {Config{Users: 2, ThinkTime: Think{Mean: 100 * time.Second}, Requests: 1, Seed: 1}, 101 * time.Second, 0},
+		"flow's time": {Config{Rate: 1, Duration: 5 * time.Second, Flows: []Flow{{"a", 1, []Step{call(`{}`), think(time.Hour), call(`{}`)}}}}, 6 * time.Second, 5 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			var answered time.Time
+			c := tt.c
+			c.InProcess, c.pause = true, time.Sleep
+			c.peer = &virtualPeer{serve: func(now time.Time) time.Time { answered = now.Add(time.Second); return answered }}
+			res, err := Run(context.Background(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			took, window := time.Since(begin), tt.window
+			if window == 0 {
+				window = answered.Sub(begin)
+			}
+			if took > tt.most || math.Abs(res.Conditions.DurationS-window.Seconds()) > 0.01 {
+				t.Errorf("%s: the run took %v with a window of %v s, want at most %v and %v", name, took, res.Conditions.DurationS, tt.most, window)
+			}
+		})
+	}
+}
+
 // TestUsersStopAtOnce ends users in the middle of a long thought.
 func TestUsersStopAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

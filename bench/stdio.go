@@ -23,7 +23,8 @@ type stdioPeer struct {
 
 func newStdioPeer(c *Config) *stdioPeer {
 	p := &stdioPeer{
-		argv: c.Command, params: initializeParams(c.session(), c.Version, c.capabilities()), meta: statelessMeta(c.Version, c.capabilities()),
+		argv: c.Command, params: initializeParams(c.session(), c.Version, c.capabilities()),
+		meta:  statelessMeta(c.Version, c.capabilities()),
 		tally: newStreamTally(), answers: newAnswerer(c), watch: c.Subscribe,
 	}
 	p.era.ask(c.Protocol)

@@ -90,7 +90,7 @@ func (s *streamSet) read(conn *wire.Conn, head []byte, h *httpSession, begun fun
 var streamMessages = sync.Pool{New: func() any { return new(codec.Message) }}
 
 // event counts an event of a GET stream, and answers it where it is a request.
-func (h *httpSession) event(t *track, ev *wire.Event) {
+func (s *httpSession) event(t *track, ev *wire.Event) {
 	if len(ev.Data) == 0 {
 		return // it only sets the id from which a client may resume
 	}
@@ -103,9 +103,9 @@ func (h *httpSession) event(t *track, ev *wire.Event) {
 	}
 	t.note(ev.ID, m, now)
 	if m.Kind == codec.KindRequest {
-		h.peer.answers.post(h, m)
+		s.peer.answers.post(s, m)
 	} else {
-		h.heard.deliver(m)
+		s.heard.deliver(m)
 	}
 	m.Reset()
 }

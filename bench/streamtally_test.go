@@ -104,3 +104,25 @@ func TestGapsAndSpread(t *testing.T) {
 		}
 	})
 }
+
+// TestStreamsRecovered finds exactly what a server has left out and repeated on its GET streams, and streams that it ended.
+func TestStreamsRecovered(t *testing.T) {
+	for _, hangUp := range []bool{false, true} {
+		f := &fakeServer{numbers: []int{1, 2, 3, 4, 5, 6, 8, 9, 9}, endStream: hangUp}
+		res, err := Run(t.Context(), Config{URL: f.start(t), Rate: 50, Sessions: 10, Duration: 300 * time.Millisecond, Streams: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := int64(0)
+		if hangUp {
+			broken = 10
+		}
+		s := res.Streams
+		if s.Events != 90 || s.Lost != 10 || s.Duplicated != 10 || s.Broken != broken || s.Failed != 0 {
+			t.Errorf("streams = %+v, want 90 events, 10 lost, 10 duplicated, %d broken", s, broken)
+		}
+		if s.Gap == nil || s.Gap.Count != 80 || s.Gap.P50US < 1900 {
+			t.Errorf("gap = %+v, want 80 of at least 2 ms", s.Gap)
+		}
+	}
+}

@@ -94,19 +94,6 @@ func (c *Conditions) load() string {
 	return fmt.Sprintf("open loop, %s/s %s%s", rateText(c.RateRPS), c.Arrivals, limit)
 }
 
-// stagesText lists the first stages.
-func (c *Conditions) stagesText() string {
-	const most = 5
-	b := "from " + rateText(c.StartRPS) + "/s"
-	for i, s := range c.Stages {
-		if i == most {
-			return b + fmt.Sprintf(" and %d more stages", len(c.Stages)-most)
-		}
-		b += fmt.Sprintf(" to %s/s in %s", rateText(s.RateRPS), secondsText(s.DurationS))
-	}
-	return b
-}
-
 func (s *summary) verdict(r *Result) {
 	v := &r.Verdict
 	word := s.paint("1;32", "VALID")
@@ -129,48 +116,17 @@ func (s *summary) verdict(r *Result) {
 		if begun := r.begun(); begun+r.Requests.Dropped > 0 {
 			share = 100 * float64(begun) / float64(begun+r.Requests.Dropped)
 		}
-		s.line("rate", "asked %s/s, delivered %s/s (%.1f %% of the schedule), completed %s/s",
-			rateText(v.AskedRPS), rateText(v.DeliveredRPS), share, rateText(v.CompletedRPS))
+		s.line("rate", "asked %s, delivered %s (%.1f %% of the schedule), completed %s",
+			r.starts(v.AskedRPS), r.starts(v.DeliveredRPS), share, r.callRate(v.CompletedRPS))
 		s.line("generator", "schedule lag p99 %s, CPU %.0f %%", microsText(float64(v.LagP99US)), 100*v.GeneratorCPU)
 		return
 	}
-	s.line("rate", "delivered %s/s, completed %s/s", rateText(v.DeliveredRPS), rateText(v.CompletedRPS))
+	s.line("rate", "delivered %s, completed %s", r.starts(v.DeliveredRPS), r.callRate(v.CompletedRPS))
 	lag := ""
 	if r.Conditions.Users > 0 {
 		lag = "lag of due calls p99 " + microsText(float64(v.LagP99US)) + ", "
 	}
 	s.line("generator", "%sCPU %.0f %%", lag, 100*v.GeneratorCPU)
-}
-
-// begun counts the starts of the schedule: of flows where there are some, else of calls.
-func (r *Result) begun() int64 {
-	if len(r.Flows) == 0 {
-		return r.Requests.Total
-	}
-	var n int64
-	for _, f := range r.Flows {
-		n += f.Begun
-	}
-	return n
-}
-
-// flows writes two lines for each flow of a scenario, the second only where one has failed.
-func (s *summary) flows(r *Result) {
-	for i := range r.Flows {
-		f := &r.Flows[i]
-		label, took := "", ""
-		if i == 0 {
-			label = "flows"
-		}
-		if f.Duration != nil {
-			took = fmt.Sprintf("; took p50 %s, p99 %s", microsText(float64(f.Duration.P50US)), microsText(float64(f.Duration.P99US)))
-		}
-		s.line(label, "%s: %s begun, %s completed, %s failed, %s unfinished%s",
-			clip([]byte(f.Flow)), thousands(f.Begun), thousands(f.Completed), thousands(f.Failed), thousands(f.Unfinished), took)
-		if f.FirstWhy != "" {
-			s.line("", "first failure: %s", f.FirstWhy)
-		}
-	}
 }
 
 func (s *summary) sessions(r *Result) {
@@ -197,8 +153,8 @@ func (s *summary) streams(n *Streams) {
 	if n.OpenPeak+n.Events+n.Failed == 0 {
 		return
 	}
-	s.line("GET streams", "%s open at once, %s; %s lost, %s duplicated; %s not opened, %s broken", thousands(n.OpenPeak),
-		plural(n.Events, "event"), thousands(n.Lost), thousands(n.Duplicated), thousands(n.Failed), thousands(n.Broken))
+	s.line("streams", "%s: %s lost, %s duplicated; GET streams: %s open at once, %s not opened, %s broken", plural(n.Events, "event"),
+		thousands(n.Lost), thousands(n.Duplicated), thousands(n.OpenPeak), thousands(n.Failed), thousands(n.Broken))
 	for _, d := range []struct {
 		what string
 		dist *Dist
@@ -340,6 +296,9 @@ func (s *summary) rest(r *Result) {
 
 // valueText writes what came out in a readable unit.
 func (t *Threshold) valueText() string {
+	if !t.OK && t.Value == 0 {
+		return "no call to judge by"
+	}
 	if strings.Contains(t.Expr, "errors") {
 		return fmt.Sprintf("%.3g %%", 100*t.Value)
 	}

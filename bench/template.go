@@ -147,7 +147,8 @@ func eachPiece(s string, f func(text, name string) error) error {
 		}
 		name, rest, closed := strings.Cut(s[i+2:], "}")
 		if !closed || name == "" {
-			return fmt.Errorf("%q does not name a variable: write ${NAME}, or $${ for the characters themselves", clip([]byte(s[i:])))
+			return fmt.Errorf("%q does not name a variable: write ${NAME}, or $${ for the characters themselves",
+				clip([]byte(s[i:])))
 		}
 		if i > 0 {
 			if err := f(s[:i], ""); err != nil {

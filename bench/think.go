@@ -18,7 +18,8 @@ func ParseThink(s string) (Think, error) {
 	text, exponential := strings.CutPrefix(s, "exp:")
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		return Think{}, usage("think time %q is not understood: write 2s, or exp:2s for times of an exponential distribution", s)
+		return Think{}, usage("think time %q is not understood: write 2s, or exp:2s for times of an exponential distribution",
+			s)
 	}
 	return Think{d, exponential}, nil
 }

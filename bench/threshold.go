@@ -46,8 +46,11 @@ func parseThreshold(expr string) (condition, error) {
 	}
 	number, percent := strings.CutSuffix(m[6], "%")
 	share, err := strconv.ParseFloat(number, 64)
-	if err != nil || c.method != "*" {
-		return condition{}, bad // errors are counted for the whole run
+	if err != nil || !(share >= 0) {
+		return condition{}, bad
+	}
+	if c.method != "*" {
+		return condition{}, usage("threshold %q: errors are counted for the whole run, so write 'errors%s%s' without a method", expr, c.op, m[6])
 	}
 	if percent {
 		share /= 100
@@ -115,4 +118,10 @@ func (c *condition) holds(v float64) bool {
 func IsShare(expr string) bool {
 	c, err := parseThreshold(expr)
 	return err == nil && c.metric == "errors"
+}
+
+// CheckThreshold reports what is wrong with the expression of a threshold.
+func CheckThreshold(expr string) error {
+	_, err := parseThreshold(expr)
+	return err
 }

@@ -22,15 +22,17 @@ func tlsHint(target string, err error) string {
 	var status *wire.StatusError
 	switch {
 	case errors.As(err, &unknown):
-		return fmt.Sprintf("cannot connect to %s: nobody whom this machine trusts has signed its certificate; give the signer's with --cacert FILE, or do not check with --insecure", target)
+		return fmt.Sprintf("cannot connect to %s: nobody whom this machine trusts has signed its certificate; "+
+			"give the signer's with --cacert FILE, or do not check with --insecure", target)
 	case errors.As(err, &host):
-		return fmt.Sprintf("cannot connect to %s: its certificate is not for %s but for %s; use such a name, or do not check with --insecure",
-			target, host.Host, namesOf(host.Certificate))
+		return fmt.Sprintf("cannot connect to %s: its certificate is not for %s but for %s; "+
+			"use such a name, or do not check with --insecure", target, host.Host, namesOf(host.Certificate))
 	case errors.As(err, &bad) && bad.Reason == x509.Expired:
-		return fmt.Sprintf("cannot connect to %s: its certificate is valid from %s to %s only; renew it, or do not check with --insecure",
-			target, bad.Cert.NotBefore.UTC().Format(time.DateOnly), bad.Cert.NotAfter.UTC().Format(time.DateOnly))
+		return fmt.Sprintf("cannot connect to %s: its certificate is valid from %s to %s only; "+
+			"renew it, or do not check with --insecure", target, bad.Cert.NotBefore.UTC().Format(time.DateOnly), bad.Cert.NotAfter.UTC().Format(time.DateOnly))
 	case errors.As(err, &bad):
-		return fmt.Sprintf("cannot connect to %s: its certificate cannot be used (%v); mend it, or do not check with --insecure", target, bad)
+		return fmt.Sprintf("cannot connect to %s: its certificate cannot be used (%v); "+
+			"mend it, or do not check with --insecure", target, bad)
 	case errors.As(err, &record):
 		return fmt.Sprintf("cannot connect to %s: there is no TLS at this port; write http:// in place of https://", target)
 	case errors.As(err, &op) && op.Op == "remote error":
@@ -45,9 +47,11 @@ func tlsHint(target string, err error) string {
 func remoteHint(target, alert string) string {
 	switch {
 	case strings.Contains(alert, "no application protocol"):
-		return fmt.Sprintf("cannot connect to %s: it does not offer the HTTP that was asked for (%s); with --http2 leave that out, without it add it", target, alert)
+		return fmt.Sprintf("cannot connect to %s: it does not offer the HTTP that was asked for (%s); "+
+			"with --http2 leave that out, without it add it", target, alert)
 	case strings.Contains(alert, "certificate") || strings.Contains(alert, "unknown authority"):
-		return fmt.Sprintf("cannot connect to %s: it does not accept the client's certificate, or wants one (%s); give one that it trusts with --cert FILE --key FILE", target, alert)
+		return fmt.Sprintf("cannot connect to %s: it does not accept the client's certificate, or wants one (%s); "+
+			"give one that it trusts with --cert FILE --key FILE", target, alert)
 	}
 	return fmt.Sprintf("cannot connect to %s: it refused the TLS handshake (%s); look at what its log says", target, alert)
 }

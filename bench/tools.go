@@ -64,37 +64,15 @@ func (t *tool) next(turn *atomic.Uint64) *query {
 // listTools reads all pages of tools/list.
 func listTools(s session, c *caller, timeout time.Duration) ([]listedTool, error) {
 	var tools []listedTool
-	var cursor []byte
-	for range maxPages {
-		params := []byte("{}")
-		if cursor != nil {
-			params = slices.Concat([]byte(`{"cursor":`), cursor, []byte("}"))
-		}
-		q, err := s.query(codec.MethodToolsList, "", params, nil)
-		if err != nil {
-			return nil, err
-		}
-		if err := s.request(c, q, time.Now().Add(timeout)); err != nil {
-			return nil, fmt.Errorf("tools/list failed: %w", err)
-		}
-		m := &c.reply.Message
-		if m.Kind == codec.KindError {
-			return nil, fmt.Errorf("tools/list failed: %s", describe(nil, &c.reply))
-		}
-		codec.EachElement(codec.Member(m.Result, "tools"), func(v []byte) bool {
-			tools = append(tools, listedTool{
-				name:     codec.Text(v, "name"),
-				readOnly: codec.Bool(v, "annotations", "readOnlyHint"),
-				schema:   bytes.Clone(codec.Member(v, "inputSchema")),
-			})
-			return len(tools) < maxTools
+	err := listPages(s, c, codec.MethodToolsList, "tools", timeout, func(v []byte) bool {
+		tools = append(tools, listedTool{
+			name:     codec.Text(v, "name"),
+			readOnly: codec.Bool(v, "annotations", "readOnlyHint"),
+			schema:   bytes.Clone(codec.Member(v, "inputSchema")),
 		})
-		cursor = bytes.Clone(codec.Member(m.Result, "nextCursor"))
-		if len(cursor) < 2 || cursor[0] != '"' || len(tools) >= maxTools {
-			return tools, nil
-		}
-	}
-	return tools, nil
+		return len(tools) < maxTools
+	})
+	return tools, err
 }
 
 // chooseTools decides what the run calls. Without a choice of the user it is the first tool that declares readOnlyHint: a

@@ -56,7 +56,8 @@ func (e *evidence) reasons() []string {
 		out = append(out, fmt.Sprintf("the generator used %.0f %% of the CPU that it can have, so it was the limit itself", 100*e.cpu))
 	}
 	if share := e.stoppedShare(); share > stoppedMost && e.window >= cpuNeeds {
-		out = append(out, fmt.Sprintf("memory management stopped the generator for %.0f %% of the time, at most %.0f %% is tolerated: give it more CPU, or fewer sessions",
+		out = append(out, fmt.Sprintf("memory management stopped the generator for %.0f %% of the time, at most %.0f %% is tolerated: "+
+			"give it more CPU, or fewer sessions",
 			100*share, 100*stoppedMost))
 	}
 	if e.starved > 0 {

@@ -78,6 +78,9 @@ func TestBatch(t *testing.T) {
 			t.Errorf("%s: answered by a single object: %t, want %t", c.frame, single, c.single)
 		}
 	}
+	if got := e.Stats().Refusals.Batches; got != 4 {
+		t.Errorf("Refusals.Batches: got %d, want the 4 that were refused whole", got)
+	}
 }
 
 // TestBatchElsewhere sends batches where there are none.

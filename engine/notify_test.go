@@ -209,6 +209,9 @@ func TestAttach(t *testing.T) {
 		if len(got) > 3 || len(got) < 2 || got[len(got)-1] != changed("prompts") || slices.Index(got, changed("prompts")) == 0 {
 			t.Errorf("frames that waited: got %s, want the newest that fit", strings.Join(got, "\n"))
 		}
+		if dropped := e.Stats().Refusals.Dropped; dropped != int64(4-len(got)) {
+			t.Errorf("Refusals.Dropped: got %d, want those of the four that did not wait: %d", dropped, 4-len(got))
+		}
 		p.session.Close()
 		<-p.session.Done()
 		if third.finished() != 1 || second.finished() != 0 {

@@ -351,6 +351,9 @@ func TestTasksFull(t *testing.T) {
 		p := connectWith(t, e, engine.Rev20251125, everything, yes)
 		id := createTask(t, p, "may")
 		check(t, "a second task", p.result(codec.MethodToolsCall, `{"name":"may","task":{}}`), overloaded)
+		if got := e.Stats().Refusals.Tasks; got != 1 {
+			t.Errorf("Refusals.Tasks: got %d, want 1", got)
+		}
 		check(t, "a call that is none", p.call("may", "{}"), text("slept"))
 		synctest.Wait() // it and the task end at the same time
 		check(t, "the first", status(p.result(codec.MethodTasksGet, aboutTask(id))), "completed")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -293,17 +294,21 @@ func TestHalfClosedAndReset(t *testing.T) {
 	noLeaks(t)
 	w := newWeb(t, nil, nil)
 	session := w.session("2025-11-25")
-	for _, name := range []string{"half-closed", "closed"} {
+	for _, name := range []string{"half-closed", "closed", "reset"} {
 		c := w.dial()
 		body := call("1", "gate", text(name))
 		c.write(head(session, "Content-Length: "+strconv.Itoa(len(body))) + body)
 		if got := <-w.entered; got != name {
 			t.Fatalf("entered: got %q, want %q", got, name)
 		}
-		if name == "half-closed" {
-			_ = c.Conn.(interface{ CloseWrite() error }).CloseWrite()
-		} else {
-			_ = c.Close()
+		switch tcp := c.Conn.(*net.TCPConn); name {
+		case "half-closed":
+			_ = tcp.CloseWrite()
+		case "reset":
+			_ = tcp.SetLinger(0)
+			fallthrough
+		default:
+			_ = tcp.Close()
 		}
 		if got := w.post(session, ping("2")); got.status != http.StatusOK {
 			t.Errorf("%s: a ping beside it: got %d, want 200", name, got.status)

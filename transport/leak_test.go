@@ -204,3 +204,36 @@ func (v *visitor) visit(n int) {
 		<-done
 	}
 }
+
+// TestUnknownSessionsLeaveNothing sends requests with ids that are none of ours,
+// each another one, by each method. The heap is as before: nothing is kept for
+// them, and no session appears.
+func TestUnknownSessionsLeaveNothing(t *testing.T) {
+	o := withKey(1, 0)
+	o.Logger = slog.New(slog.DiscardHandler)
+	e := engine.New(engine.Info{}, o)
+	defer func() { _ = e.Shutdown(context.Background()) }()
+	handler := transport.NewHTTPHandler(e, &transport.HTTPOptions{Events: transport.NewMemoryEvents(0, 0)})
+	v := &visitor{t: t, handler: handler}
+	visit := func(requests int) {
+		for i := range requests {
+			method := []string{http.MethodPost, http.MethodGet, http.MethodDelete}[i%3]
+			id := strconv.Itoa(i) + strings.Repeat(rand.Text(), 6)
+			v.send(method, id, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, http.StatusNotFound)
+		}
+	}
+	visit(leakWarmUp)
+	goroutines, heap := footprint()
+	const requests = 10_000
+	visit(requests)
+	after, inUse := footprint()
+	if grown := inUse - heap; grown > leakHeap/4 && !raceDetector {
+		t.Errorf("heap in use after %d requests: grew by %d bytes, want at most %d", requests, grown, leakHeap/4)
+	}
+	if after > goroutines {
+		t.Errorf("goroutines: got %d, want at most %d", after, goroutines)
+	}
+	if s := e.Stats(); s.Sessions != 0 || s.Refusals.UnknownSessions != leakWarmUp+requests {
+		t.Errorf("Stats: got %+v, want no session and %d unknown", s, leakWarmUp+requests)
+	}
+}

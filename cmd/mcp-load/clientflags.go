@@ -10,35 +10,52 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// clientFlags holds the flags of the client that measures: whom it trusts, what it shows, which HTTP it speaks, what it
-// answers and subscribes to.
-type clientFlags struct {
+// tlsFlags holds the flags of a connection, for every command that has a URL: whom the client trusts, what it shows, which
+// HTTP it speaks.
+type tlsFlags struct {
 	insecure      bool
 	ca, cert, key string
 	http2         bool
-	answers       []string
-	answerDelay   time.Duration
-	subscribe     []string
 }
 
-func (f *clientFlags) register(cmd *cobra.Command) {
+func (f *tlsFlags) register(cmd *cobra.Command) {
 	p := cmd.Flags()
 	p.BoolVar(&f.insecure, "insecure", false, "of https: do not check the server's certificate")
 	p.StringVar(&f.ca, "cacert", "", "of https: file with the certificates (PEM) to trust instead of this machine's")
 	p.StringVar(&f.cert, "cert", "", "of https: file with the client's certificate (PEM), with --key")
 	p.StringVar(&f.key, "key", "", "of https: file with the key (PEM) of --cert")
 	p.BoolVar(&f.http2, "http2", false, "speak HTTP/2: by ALPN to https://, with prior knowledge to http://")
-	p.StringSliceVar(&f.answers, "answer", nil, "answer what the server asks: sampling, elicitation (accepts), roots; default none is declared")
+}
+
+// clientFlags holds the flags of the client of a run: those of its connections, and what it answers and subscribes to.
+type clientFlags struct {
+	tls         tlsFlags
+	answers     []string
+	answerDelay time.Duration
+	subscribe   []string
+}
+
+func (f *clientFlags) register(cmd *cobra.Command) {
+	f.tls.register(cmd)
+	p := cmd.Flags()
+	p.StringSliceVar(&f.answers, "answer", nil,
+		"answer what the server asks: sampling, elicitation (accepts), roots; default none is declared")
 	p.DurationVar(&f.answerDelay, "answer-delay", 0, "time that each of these answers takes")
 	p.StringArrayVar(&f.subscribe, "subscribe", nil, "URI of a resource that every session subscribes to (repeatable)")
 }
 
-// apply reads the files and puts what was chosen into c. The error is a usageError in one line.
+// apply puts what was chosen into c.
 func (f *clientFlags) apply(c *bench.Config) error {
-	c.HTTP2, c.AnswerDelay, c.Subscribe = f.http2, f.answerDelay, f.subscribe
+	c.AnswerDelay, c.Subscribe = f.answerDelay, f.subscribe
 	for _, a := range f.answers {
 		c.Answers = append(c.Answers, bench.Answer(a))
 	}
+	return f.tls.apply(c)
+}
+
+// apply reads the files and puts what was chosen into c. The error is a usageError in one line.
+func (f *tlsFlags) apply(c *bench.Config) error {
+	c.HTTP2 = f.http2
 	if f.http2 && len(c.Command) > 0 {
 		return usageError("--http2 is of HTTP: leave it out for a stdio server")
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,5 +29,31 @@ func TestImpossibleRate(t *testing.T) {
 	v := readResult(t, path).Verdict
 	if v.Valid || v.DeliveredRPS >= 0.99*v.AskedRPS || !strings.Contains(strings.Join(v.Reasons, "\n"), "at least 99 % are needed") {
 		t.Errorf("verdict = %+v, want it to say that less than 99 %% was delivered", v)
+	}
+}
+
+// TestDescriptors gives the generator fewer descriptors than it needs streams, which is no finding about the server.
+func TestDescriptors(t *testing.T) {
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("no shell to lower the limit with")
+	}
+	streaming := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			(&countingServer{}).ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(streaming.Close)
+	cmd := exec.Command(shell, "-c", `ulimit -n 60 && exec "$0" "$@"`, os.Args[0], "run", streaming.URL+"/mcp", "--sessions", "80", "--streams",
+		"-r", "20", "-d", "300ms", "--live", "off")
+	cmd.Env = append(os.Environ(), selfEnv+"=1")
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitInvalid || !strings.Contains(string(out), "descriptors or ports used up") {
+		t.Errorf("got %v, want exit %d and why\n%s", err, exitInvalid, out)
 	}
 }

@@ -4,91 +4,203 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcpengine/mcpengine/bench"
+	"github.com/mcpengine/mcpengine/cmd/mcp-load/tui"
 	"golang.org/x/term"
 )
 
-const (
-	plainEvery   = 5 * time.Second
-	repaintEvery = 200 * time.Millisecond
-	barWidth     = 24
-)
+const plainEvery = 5 * time.Second
 
-// liveView shows the progress of a run on stderr: a line that is repainted on a terminal, a line every five seconds
-// elsewhere, or nothing. Its methods are called from one goroutine at a time.
-type liveView struct {
-	w       io.Writer
-	repaint bool
-	off     bool
-	width   func() int
-	last    time.Time
-	painted bool
+// liveView shows the progress of a run on stderr. progress and warning are called from the goroutines of the run and must
+// not block it; end comes last.
+type liveView interface {
+	progress(bench.Progress)
+	warning(text string)
+	end()
 }
 
-func newLiveView(mode string, w io.Writer) *liveView {
-	v := &liveView{w: w, off: mode == "off", width: func() int { return 100 }, last: time.Now()}
-	if f, ok := w.(*os.File); ok && mode == "auto" && isTerminal(w) {
-		v.repaint = true
-		v.width = func() int {
-			if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
-				return n
-			}
-			return 100
+// liveMode is one word that --live understands.
+type liveMode struct {
+	name string
+	// problem says why the mode cannot be used here; nil or "" where it can.
+	problem func(stderr io.Writer) string
+	start   func(c *bench.Config, stderr io.Writer, interrupt func()) liveView
+}
+
+// liveModes lists what --live understands, auto apart, which is tui on a terminal and plain elsewhere.
+var liveModes = []liveMode{
+	{name: "tui", problem: noTerminal, start: newTUIView},
+	{name: "plain", start: newPlainView},
+	{name: "off", start: newSilentView},
+}
+
+// findLiveMode reads --live.
+func findLiveMode(name string, stderr io.Writer) (*liveMode, error) {
+	if name == "auto" {
+		name = "plain"
+		if noTerminal(stderr) == "" {
+			name = "tui"
 		}
 	}
-	return v
+	var names []string
+	for i := range liveModes {
+		m := &liveModes[i]
+		if m.name != name {
+			names = append(names, m.name)
+			continue
+		}
+		if m.problem != nil {
+			if text := m.problem(stderr); text != "" {
+				return nil, usageError("--live %s cannot be used here: %s", name, text)
+			}
+		}
+		return m, nil
+	}
+	if name == "web" {
+		return nil, usageError("--live web is not in this build: choose auto, %s", strings.Join(names, ", "))
+	}
+	last := len(names) - 1
+	return nil, usageError("unknown --live %q: choose auto, %s or %s", name, strings.Join(names[:last], ", "), names[last])
 }
 
-func isTerminal(w io.Writer) bool {
+func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// progress shows p, unless it was shown a moment ago.
-func (v *liveView) progress(p bench.Progress) {
-	every := plainEvery
-	if v.repaint {
-		every = repaintEvery
+// noTerminal says why no screen can be drawn on stderr, or "".
+func noTerminal(stderr io.Writer) string {
+	switch {
+	case !isTerminal(stderr):
+		return "standard error is not a terminal"
+	case !isTerminal(os.Stdin):
+		return "standard input is not a terminal, so no key could be read"
+	case slices.Contains([]string{"", "dumb"}, os.Getenv("TERM")):
+		return "the terminal can do no more than write lines (TERM)"
+	case inBackground(stderr.(*os.File)):
+		return "the program runs in the background of its terminal"
 	}
-	if v.off || time.Since(v.last) < every {
-		return
-	}
-	v.last = time.Now()
-	if v.repaint {
-		line := []rune(progressLine(p, true))
-		fmt.Fprintf(v.w, "\r\x1b[K%s", string(line[:min(len(line), v.width()-1)]))
-		v.painted = true
-		return
-	}
-	fmt.Fprintln(v.w, progressLine(p, false))
+	return ""
 }
 
-// warning prints a line of its own.
-func (v *liveView) warning(text string) {
-	v.end()
-	fmt.Fprintf(v.w, "mcp-load: warning: %s\n", text)
+// tuiView is the screen of package tui.
+type tuiView struct {
+	screen *tui.Screen
+	stderr io.Writer
 }
 
-// end wipes the repainted line.
-func (v *liveView) end() {
-	if v.painted {
-		fmt.Fprint(v.w, "\r\x1b[K")
-		v.painted = false
+func newTUIView(c *bench.Config, stderr io.Writer, interrupt func()) liveView {
+	target := c.URL
+	if len(c.Command) > 0 {
+		target = strings.Join(c.Command, " ")
+	}
+	abandon := func() { os.Exit(exitInterrupted) } // what a second Ctrl-C does where there is no screen
+	return &tuiView{tui.Start(os.Stdin, stderr.(*os.File), tui.Header{
+		Target: target, Load: loadText(c), Details: detailsText(c), RateRPS: c.Rate, Duration: c.Duration,
+	}, interrupt, abandon), stderr}
+}
+
+func (v *tuiView) progress(p bench.Progress) { v.screen.Progress(p) }
+
+func (v *tuiView) warning(text string) { v.screen.Warning(text) }
+
+func (v *tuiView) end() {
+	warnings, err := v.screen.End()
+	if err != nil {
+		warnings = append(warnings, err.Error())
+	}
+	for _, text := range warnings {
+		printWarning(v.stderr, text)
 	}
 }
+
+// loadText says in short what load is offered.
+func loadText(c *bench.Config) string {
+	text := "closed loop"
+	switch {
+	case c.Rate > 0:
+		text = fmt.Sprintf("open loop, %.4g/s %s", c.Rate, c.Arrivals)
+	case c.Concurrency > 0:
+		text += fmt.Sprintf(", %d in flight", c.Concurrency)
+	}
+	if c.MaxInFlight > 0 {
+		text += fmt.Sprintf(", at most %d in flight", c.MaxInFlight)
+	}
+	if c.Warmup > 0 {
+		text += fmt.Sprintf(", warm-up %s", c.Warmup)
+	}
+	return text
+}
+
+// detailsText names sessions, protocol, tools and thresholds, as far as they were given.
+func detailsText(c *bench.Config) string {
+	var parts []string
+	if c.Protocol != "" {
+		parts = append(parts, "protocol "+c.Protocol)
+	}
+	var tools []string
+	for _, t := range c.Tools {
+		tools = append(tools, t.Name)
+	}
+	if len(tools) > 0 {
+		parts = append(parts, "tools "+strings.Join(tools, ", "))
+	}
+	if len(c.Thresholds) > 0 {
+		parts = append(parts, "thresholds "+strings.Join(c.Thresholds, ", "))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// plainView writes a line every five seconds.
+type plainView struct {
+	w    io.Writer
+	last time.Time
+}
+
+func newPlainView(_ *bench.Config, stderr io.Writer, _ func()) liveView {
+	return &plainView{w: stderr, last: time.Now()}
+}
+
+func (v *plainView) progress(p bench.Progress) {
+	if time.Since(v.last) >= plainEvery {
+		v.last = time.Now()
+		fmt.Fprintln(v.w, progressLine(p))
+	}
+}
+
+func (v *plainView) warning(text string) { printWarning(v.w, text) }
+
+func (v *plainView) end() {}
+
+// newStepView is the view of commands that make many runs and print a line for each: plain lines, or nothing.
+func newStepView(mode string, stderr io.Writer) liveView {
+	if mode == "off" {
+		return newSilentView(nil, stderr, nil)
+	}
+	return newPlainView(nil, stderr, nil)
+}
+
+func printWarning(w io.Writer, text string) { fmt.Fprintf(w, "mcp-load: warning: %s\n", text) }
+
+// silentView shows nothing but warnings.
+type silentView struct{ w io.Writer }
+
+func newSilentView(_ *bench.Config, stderr io.Writer, _ func()) liveView { return &silentView{stderr} }
+
+func (v *silentView) progress(bench.Progress) {}
+
+func (v *silentView) warning(text string) { printWarning(v.w, text) }
+
+func (v *silentView) end() {}
 
 // progressLine puts a look at a run into one line.
-func progressLine(p bench.Progress, bar bool) string {
+func progressLine(p bench.Progress) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-9s", p.Phase)
-	share, known := doneShare(p)
-	if bar && known {
-		full := int(share * barWidth)
-		b.WriteString(" " + strings.Repeat("█", full) + strings.Repeat("░", barWidth-full))
-	}
 	switch {
 	case p.Phase == bench.PhaseOpening || p.Phase == bench.PhaseClosing:
 		fmt.Fprintf(&b, " %d of %d sessions open", p.Sessions, p.Wanted)
@@ -104,22 +216,10 @@ func progressLine(p bench.Progress, bar bool) string {
 	}
 	fmt.Fprintf(&b, ", %.0f/s, %d errors, p50 %s, p99 %s, %d in flight, %d sessions",
 		p.RPS, p.Errors, micros(p.P50US), micros(p.P99US), p.InFlight, p.Sessions)
-	return b.String()
-}
-
-// doneShare tells how much of the phase is over, where that is known.
-func doneShare(p bench.Progress) (share float64, known bool) {
-	switch {
-	case p.Phase == bench.PhaseOpening || p.Phase == bench.PhaseClosing:
-		share = float64(p.Sessions) / float64(max(p.Wanted, 1))
-	case p.Total > 0:
-		share = float64(p.Elapsed) / float64(p.Total)
-	case p.Limit > 0:
-		share = float64(p.Calls) / float64(p.Limit)
-	default:
-		return 0, false
+	if len(p.Reasons) > 0 {
+		b.WriteString(", INVALID so far: " + p.Reasons[0])
 	}
-	return min(max(share, 0), 1), true
+	return b.String()
 }
 
 func micros(us int64) string {

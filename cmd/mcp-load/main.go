@@ -82,7 +82,16 @@ func newRootCommand(argv []string) *cobra.Command {
 		return &exitError{exitUsage, err.Error() + " (see " + cmd.CommandPath() + " --help)"}
 	})
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newRunCommand(argv), newServeCommand(), newMockCommand())
+	root.AddCommand(
+		newRunCommand(argv),
+		newServeCommand(),
+		newInitCommand(),
+		newMockCommand(),
+		newCompareCommand(),
+		newCapacityCommand(argv),
+		newPlanCommand(argv),
+		newReportCommand(),
+	)
 	return root
 }
 

@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(selfEnv) != "" {
 		main()
 	}
+	if os.Getenv(bucketEnv) != "" {
+		serveBucket(os.Args[1])
+	}
 	os.Exit(m.Run())
 }
 
@@ -34,7 +37,9 @@ func TestMain(m *testing.M) {
 type countingServer struct {
 	initializes, calls, deletes atomic.Int64
 	delay                       time.Duration
+	delayed                     func() time.Duration // instead of delay, where it is not nil
 	tools                       string
+	prefix                      string // of the session ids
 }
 
 const readOnlyEcho = `[{"name":"echo","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}]`
@@ -67,7 +72,7 @@ func (s *countingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	result := `{}`
 	switch m.Method {
 	case "initialize":
-		w.Header().Set("Mcp-Session-Id", fmt.Sprint("s", s.initializes.Add(1)))
+		w.Header().Set("Mcp-Session-Id", fmt.Sprint(s.prefix, "s", s.initializes.Add(1)))
 		result = `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"counting","version":"1"}}`
 	case "tools/list":
 		result = `{"tools":` + s.tools + `}`
@@ -76,7 +81,11 @@ func (s *countingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case "tools/call":
 		s.calls.Add(1)
-		time.Sleep(s.delay)
+		delay := s.delay
+		if s.delayed != nil {
+			delay = s.delayed()
+		}
+		time.Sleep(delay)
 		result = `{"content":[]}`
 	}
 	if m.ID == nil {
@@ -135,7 +144,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"run", "localhost:80"}, 2, "not an http://"},
 		{[]string{"run", good, "-r", "fast"}, 2, `rate "fast" is not understood`},
 		{[]string{"run", good, "-r", "-5"}, 2, `rate "-5" is not understood`},
-		{[]string{"run", good, "-d", "10"}, 2, "missing unit"},
+		{[]string{"run", good, "-d", "10"}, 2, "must be a duration"},
 		{[]string{"run", good, "-s", "100:30s"}, 2, `stage "100:30s" is not understood: write 30s:100`},
 		{[]string{"run", good, "-s", "1s:max"}, 2, `stage "1s:max" is not understood`},
 		{[]string{"run", good, "-s", "1s:5", "-d", "1s"}, 2, "leave -d out"},
@@ -147,9 +156,9 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"run", good, "-d", "1s", "-z", "1s"}, 2, "the same"},
 		{[]string{"run", good, "--args", "{"}, 2, "not a JSON object"},
 		{[]string{"run", good, "-H", "broken"}, 2, "write -H 'Name: value'"},
-		{[]string{"run", good, "-o", "pdf=x"}, 2, "write -o json=FILE"},
+		{[]string{"run", good, "-o", "pdf=x"}, 2, "write -o json=FILE, hdr=FILE"},
 		{[]string{"run", good, "-o", "json=/proc/none/x"}, 2, "cannot write /proc/none/x"},
-		{[]string{"run", good, "--live", "fancy"}, 2, "choose auto, plain or off"},
+		{[]string{"run", good, "--live", "fancy"}, 2, `unknown --live "fancy": choose auto, tui, plain or off`},
 		{[]string{"run", good, "--tool", "nope"}, 2, `does not list a tool "nope": choose one of echo`},
 		{[]string{"run", unsafe}, 2, "the server lists: rm"},
 		{[]string{"run", good, "--nonsense"}, 2, "unknown flag: --nonsense (see mcp-load run --help)"},
@@ -319,39 +328,6 @@ func exitCode(err error) int {
 		return e.code
 	}
 	return -1
-}
-
-// TestLive paints on a terminal and writes plain lines elsewhere.
-func TestLive(t *testing.T) {
-	p := bench.Progress{
-		Phase: bench.PhaseMeasuring, Elapsed: 3 * time.Second, Total: 10 * time.Second, Sessions: 5, Calls: 7, Errors: 2,
-		InFlight: 3, RPS: 1234.5, P50US: 1234, P99US: 56789,
-	}
-	if got, want := progressLine(p, false), "measuring 7s left, 1234/s, 2 errors, p50 1.23ms, p99 56.8ms, 3 in flight, 5 sessions"; got != want {
-		t.Errorf("plain line = %q, want %q", got, want)
-	}
-	if got := progressLine(p, true); !strings.Contains(got, "███████░░░") {
-		t.Errorf("line with a bar = %q", got)
-	}
-	var out bytes.Buffer
-	v := newLiveView("plain", &out)
-	v.progress(p)
-	if out.Len() != 0 {
-		t.Errorf("a line came before its time: %q", out.String())
-	}
-	v.last = time.Now().Add(-plainEvery)
-	v.progress(p)
-	v.warning("careful")
-	if got := out.String(); !strings.HasPrefix(got, "measuring 7s left") || !strings.HasSuffix(got, "mcp-load: warning: careful\n") {
-		t.Errorf("plain view wrote %q", got)
-	}
-	out.Reset()
-	v = &liveView{w: &out, repaint: true, width: func() int { return 30 }}
-	v.progress(p)
-	v.end()
-	if got := out.String(); !strings.HasPrefix(got, "\r\x1b[Kmeasuring ███") || len([]rune(got)) > 30+8 || !strings.HasSuffix(got, "\r\x1b[K") {
-		t.Errorf("painted %q, want one line of at most 29 characters that is wiped at the end", got)
-	}
 }
 
 // TestParsing reads rates and tools.

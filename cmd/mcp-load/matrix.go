@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,11 @@ import (
 // into one JSON file. The exit code is the worst of them. Where a run cannot be made, those before it are reported and
 // its error is the end.
 func loadMatrix(ctx context.Context, c *bench.Config, protocols []string, outputs []output, live string, stdout, stderr io.Writer) error {
+	stop, err := liveOutputs(c, outputs, func(text string) { fmt.Fprintf(stderr, "mcp-load: %s\n", text) })
+	if err != nil {
+		return err
+	}
+	defer stop()
 	var runs []*bench.Result
 	var end error
 	for i, protocol := range protocols {
@@ -43,43 +49,37 @@ func loadMatrix(ctx context.Context, c *bench.Config, protocols []string, output
 		return end
 	}
 	written, err := writeMatrix(runs, protocols, outputs)
+	listOutputs(written, stdout)
 	if err != nil {
 		return err
 	}
-	listOutputs(written, stdout)
 	if end == nil {
 		end = worstOf(runs)
 	}
 	return end
 }
 
-// writeMatrix writes the files and says which. A histogram log holds one run, so each protocol has one of its own, named
-// in front of the extension.
-func writeMatrix(runs []*bench.Result, protocols []string, outputs []output) ([]output, error) {
-	var written []output
-	write := func(o output, fill func(io.Writer) error) error {
-		written = append(written, o)
-		if err := bench.WriteFile(o.path, fill); err != nil {
-			return &exitError{exitRuntime, fmt.Sprintf("cannot write %s: %v", o.path, err)}
-		}
-		return nil
-	}
+// writeMatrix writes the files and says which. Where a kind holds one run, each protocol has a file of its own, named in
+// front of the extension. What cannot be written does not keep the others from being written.
+func writeMatrix(runs []*bench.Result, protocols []string, outputs []output) (written []string, err error) {
 	for _, o := range outputs {
-		if o.kind == "json" {
-			if err := write(o, func(w io.Writer) error { return bench.WriteRunsJSON(w, runs) }); err != nil {
-				return nil, err
+		if o.kind.writeRuns == nil {
+			ext := filepath.Ext(o.path)
+			for i, res := range runs {
+				own := output{o.kind, strings.TrimSuffix(o.path, ext) + "-" + protocols[i] + ext}
+				paths, werr := writeOutputs(res, []output{own})
+				written = append(written, paths...)
+				err = cmp.Or(werr, err)
 			}
 			continue
 		}
-		for i, res := range runs {
-			ext := filepath.Ext(o.path)
-			own := output{o.kind, strings.TrimSuffix(o.path, ext) + "-" + protocols[i] + ext}
-			if err := write(own, res.WriteHistogramLog); err != nil {
-				return nil, err
-			}
+		if werr := bench.WriteFile(o.path, func(w io.Writer) error { return o.kind.writeRuns(w, runs) }); werr != nil {
+			err = cannotWrite(o.path, werr)
+			continue
 		}
+		written = append(written, o.path)
 	}
-	return written, nil
+	return written, err
 }
 
 // worstOf gives the end of the run that went worst: interrupted, ended early, not valid, a threshold crossed.

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpengine/mcpengine/bench"
+	"github.com/mcpengine/mcpengine/bench/scenario"
 	"github.com/spf13/cobra"
 )
 
@@ -34,22 +35,29 @@ type runFlags struct {
 	outputs       []string
 	live          string
 	client        clientFlags
+	scenario      *scenario.Scenario // nil in a plain run
 }
 
 const runExample = `  mcp-load run http://127.0.0.1:8080/mcp                      closed loop, 10 in flight, 10 s
   mcp-load run http://127.0.0.1:8080/mcp -r 500 --sessions 50  open loop, 500 calls a second
   mcp-load run http://127.0.0.1:8080/mcp -s 30s:100 -s 1m:100  ramp to 100/s, then hold
   mcp-load run http://127.0.0.1:8080/mcp -u 50 --think-time 2s 50 users who think for 2 s between two calls
+  mcp-load run shop.yaml http://127.0.0.1:8080/mcp -r 20       flows of a scenario (mcp-load init writes one), 20 a second
   mcp-load run -c 8 --tool echo --args '{"message":"hi"}' -- node server.js`
 
 func newRunCommand(argv []string) *cobra.Command {
 	f := &runFlags{}
+	printSchema := false
 	cmd := &cobra.Command{
-		Use:     "run [flags] URL | -- CMD ARGS",
+		Use:     "run [flags] [SCENARIO.yaml] URL | [SCENARIO.yaml] -- CMD ARGS",
 		Short:   "Load test of a server over Streamable HTTP, or over stdio by spawning CMD",
 		Example: runExample,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if printSchema {
+				_, err := cmd.OutOrStdout().Write(scenario.Schema)
+				return err
+			}
 			f.cfg.Argv = withoutSecrets(argv)
 			if err := f.target(cmd, args); err != nil {
 				return err
@@ -65,6 +73,7 @@ func newRunCommand(argv []string) *cobra.Command {
 		},
 	}
 	f.register(cmd)
+	cmd.Flags().BoolVar(&printSchema, "print-schema", false, "print the JSON Schema of scenarios, and do nothing else")
 	return cmd
 }
 
@@ -75,7 +84,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	p.StringArrayVarP(&f.stages, "stage", "s", nil, "open loop whose rate changes: 30s:100 leads in a straight line to 100/s within 30 s (repeatable);\n"+
 		"the first begins at -r, or at 0; 0s:100 is a jump")
 	p.IntVarP(&f.cfg.Users, "users", "u", 0, "virtual users, each with a session of its own, who think between two calls")
-	p.StringVar(&f.think, "think-time", "", "of a user: 2s, or exp:2s for times of an exponential distribution; default 1s")
+	p.StringVar(&f.think, "think-time", "", "of a user: 2s, or exp:2s for times of an exponential distribution; default 1s, with a scenario none")
 	p.IntVarP(&f.cfg.Concurrency, "concurrency", "c", 0, "calls in flight (closed loop); default 10, over stdio 1")
 	p.IntVar(&f.cfg.Sessions, "sessions", 0, "sessions; default as many as -c, or 10 with -r; over stdio 1 process")
 	p.DurationVarP(&f.cfg.Duration, "duration", "d", 0, "measured time; default 10s, or none with -n")
@@ -98,26 +107,8 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	p.Uint64Var(&f.cfg.Seed, "seed", 0, "of everything random; default picks one and prints it")
 	p.StringArrayVar(&f.cfg.Thresholds, "threshold", nil, "condition such as 'p(99)<200ms' or 'errors<0.1%' (repeatable); crossed: exit 99")
 	p.IntVar(&f.cfg.ServerPID, "server-pid", 0, "process of the server on this machine, for its CPU and memory")
-	p.StringArrayVarP(&f.outputs, "output", "o", nil, "write json=FILE or hdr=FILE (repeatable)")
-	p.StringVar(&f.live, "live", "auto", "progress on stderr: auto, plain or off")
-}
-
-// target takes the URL or the command from the arguments.
-func (f *runFlags) target(cmd *cobra.Command, args []string) error {
-	dash := cmd.ArgsLenAtDash()
-	switch {
-	case dash == 0 && len(args) > 0:
-		f.cfg.Command = args
-	case dash > 0:
-		return usageError("give a URL or -- and a command, not both")
-	case len(args) == 1:
-		f.cfg.URL = args[0]
-	case len(args) > 1:
-		return usageError("%q is one argument too many: give one URL, or put -- before the command of a stdio server", args[1])
-	default:
-		return usageError("give the URL of the server, or -- and the command of a stdio server (see mcp-load run --help)")
-	}
-	return nil
+	p.StringArrayVarP(&f.outputs, "output", "o", nil, "write "+outputsHelp(outputKinds)+" (repeatable)")
+	p.StringVar(&f.live, "live", "auto", "progress on stderr: auto (tui on a terminal, else plain), tui, plain, web or off")
 }
 
 // finish turns what was typed into the configuration and the outputs.
@@ -154,6 +145,9 @@ func (f *runFlags) finish(cmd *cobra.Command) ([]output, error) {
 	if err := f.loop(); err != nil {
 		return nil, err
 	}
+	if f.scenario != nil {
+		f.scenario.Apply(c, cmd.Flags().Changed)
+	}
 	for _, t := range f.tools {
 		c.Tools = append(c.Tools, parseTool(t))
 	}
@@ -168,8 +162,8 @@ func (f *runFlags) finish(cmd *cobra.Command) ([]output, error) {
 	if c.Header, err = parseHeaders(f.headers); err != nil {
 		return nil, err
 	}
-	if f.live != "auto" && f.live != "plain" && f.live != "off" {
-		return nil, usageError("unknown --live %q: choose auto, plain or off", f.live)
+	if _, err := findLiveMode(f.live, cmd.ErrOrStderr()); err != nil {
+		return nil, err
 	}
 	return parseOutputs(f.outputs)
 }
@@ -190,78 +184,16 @@ func (f *runFlags) protocol() error {
 	return nil
 }
 
-// parseRate reads 200, 200/s, 6000/m, 10/h or max. No rate and max both mean a closed loop, which is 0.
+// parseRate reads a rate. No rate and max both mean a closed loop, which is 0.
 func parseRate(s string) (float64, error) {
-	if s == "" || s == "max" {
+	if s == "" {
 		return 0, nil
 	}
-	number, unit, _ := strings.Cut(s, "/")
-	per, known := map[string]float64{"": 1, "s": 1, "m": 60, "h": 3600}[unit]
-	r, err := strconv.ParseFloat(number, 64)
-	if err != nil || !known || !(r > 0) || r > 1e9 {
-		return 0, usageError("rate %q is not understood: write 200, 200/s, 6000/m or max", s)
-	}
-	return r / per, nil
-}
-
-// loop reads the stages and the think time.
-func (f *runFlags) loop() error {
-	c := &f.cfg
-	for _, s := range f.stages {
-		stage, err := parseStage(s)
-		if err != nil {
-			return err
-		}
-		c.Stages = append(c.Stages, stage)
-	}
-	if f.think == "" && c.Users > 0 {
-		f.think = defaultThink
-	}
-	if f.think == "" {
-		return nil
-	}
-	var err error
-	if c.ThinkTime, err = bench.ParseThink(f.think); err != nil {
-		return usageError("--think-time: %v", err)
-	}
-	if c.Users == 0 {
-		return usageError("--think-time needs users (-u)")
-	}
-	return nil
-}
-
-// defaultThink is the think time of users without --think-time.
-const defaultThink = "1s"
-
-// parseStage reads 30s:100, where the rate may have a unit as in -r.
-func parseStage(s string) (bench.Stage, error) {
-	length, rate, _ := strings.Cut(s, ":")
-	d, err := time.ParseDuration(length)
-	if err != nil || d < 0 {
-		return bench.Stage{}, usageError("stage %q is not understood: write 30s:100 for a ramp to 100/s within 30 s", s)
-	}
-	if number, _, _ := strings.Cut(rate, "/"); number == "0" {
-		return bench.Stage{Duration: d}, nil
-	}
-	r, err := parseRate(rate)
-	if err != nil || r == 0 {
-		return bench.Stage{}, usageError("stage %q is not understood: write 30s:100 for a ramp to 100/s within 30 s", s)
-	}
-	return bench.Stage{Duration: d, Rate: r}, nil
-}
-
-// readArgsFile reads the rows of --args-file.
-func readArgsFile(path string) ([]json.RawMessage, error) {
-	file, err := os.Open(path)
+	r, err := bench.ParseRate(s)
 	if err != nil {
-		return nil, usageError("cannot read --args-file: %v", err)
+		return 0, usageError("%v", err)
 	}
-	defer func() { _ = file.Close() }() // it was only read
-	rows, err := bench.ReadArgs(file)
-	if err != nil {
-		return nil, usageError("%s: %v", path, err)
-	}
-	return rows, nil
+	return r, nil
 }
 
 // parseTool reads NAME or NAME=WEIGHT.
@@ -292,20 +224,32 @@ func usageError(format string, args ...any) error {
 
 // load runs the configuration, prints the summary, writes the files, and turns what came out into an exit code.
 func load(ctx context.Context, c *bench.Config, outputs []output, live string, stdout, stderr io.Writer) error {
+	stop, err := liveOutputs(c, outputs, func(text string) { fmt.Fprintf(stderr, "mcp-load: %s\n", text) })
+	if err != nil {
+		return err
+	}
+	defer stop()
 	res, err := offer(ctx, c, live, stderr)
 	if err != nil {
 		return err
 	}
-	return report(res, outputs, stdout)
+	return reportRun(res, outputs, stdout)
 }
 
-// offer runs the configuration under a live view.
+// offer runs the configuration under a live view, which can end the run early as Ctrl-C does.
 func offer(ctx context.Context, c *bench.Config, live string, stderr io.Writer) (*bench.Result, error) {
-	view := newLiveView(live, stderr)
-	c.OnProgress = view.progress
-	c.OnWarning = view.warning
+	mode, err := findLiveMode(live, stderr)
+	if err != nil {
+		return nil, err
+	}
+	ctx, interrupt := context.WithCancel(ctx)
+	defer interrupt()
+	view := mode.start(c, stderr, interrupt)
+	end := sync.OnceFunc(view.end)
+	defer end() // also where this goroutine panics: the terminal must be as it was
+	c.OnProgress, c.OnWarning = view.progress, view.warning
 	res, err := bench.Run(ctx, *c)
-	view.end()
+	end()
 	if err == nil {
 		return res, nil
 	}
@@ -319,29 +263,17 @@ func offer(ctx context.Context, c *bench.Config, live string, stderr io.Writer) 
 	return nil, &exitError{exitRuntime, err.Error()}
 }
 
-// report writes the files before the summary: whoever sees the summary finds them complete.
-func report(res *bench.Result, outputs []output, stdout io.Writer) error {
-	for _, o := range outputs {
-		if err := o.write(res); err != nil {
-			return &exitError{exitRuntime, fmt.Sprintf("cannot write %s: %v", o.path, err)}
-		}
-	}
+// reportRun writes the files before the summary: whoever sees the summary finds them complete.
+func reportRun(res *bench.Result, outputs []output, stdout io.Writer) error {
+	written, failed := writeOutputs(res, outputs)
 	if err := res.WriteSummary(stdout, isTerminal(stdout)); err != nil {
 		return &exitError{exitRuntime, fmt.Sprintf("cannot print the summary: %v", err)}
 	}
-	listOutputs(outputs, stdout)
-	return exitOf(res)
-}
-
-// listOutputs names the files that were written.
-func listOutputs(outputs []output, stdout io.Writer) {
-	for i, o := range outputs {
-		label := ""
-		if i == 0 {
-			label = "written"
-		}
-		fmt.Fprintf(stdout, "  %-14s %s\n", label, o.path)
+	listOutputs(written, stdout)
+	if failed != nil {
+		return failed
 	}
+	return exitOf(res)
 }
 
 // exitOf gives the exit code of a result, as an error without a text.

@@ -290,9 +290,10 @@ func (s *server) serveStdio(ctx context.Context) error {
 	return nil
 }
 
-// serveHTTP serves a listener until ctx ends, and then drains.
-func (s *server) serveHTTP(ctx context.Context, listener net.Listener) error {
-	web := &http.Server{
+// webServer makes the server of the endpoint. What it waits for from a client is
+// bounded in time and size; how long a response may take is the handler's business.
+func (s *server) webServer() *http.Server {
+	return &http.Server{
 		Handler:           endpoint(s.flags.path, s.config.authenticate(s.handler)),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
@@ -300,6 +301,11 @@ func (s *server) serveHTTP(ctx context.Context, listener net.Listener) error {
 		WriteTimeout:      milliseconds(s.config.HTTPServer.WriteTimeoutMS),
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
+}
+
+// serveHTTP serves a listener until ctx ends, and then drains.
+func (s *server) serveHTTP(ctx context.Context, listener net.Listener) error {
+	web := s.webServer()
 	s.web.Store(web)
 	failed := make(chan error, 1)
 	go func() {

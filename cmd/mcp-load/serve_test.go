@@ -42,7 +42,7 @@ func TestServeRefuses(t *testing.T) {
 		{args: "--max-sessions -1", code: 2, want: "--max-sessions cannot be negative"},
 		{args: "--session-idle 0s", code: 2, want: "--session-idle must be more than zero"},
 		{args: "--drain -1s", code: 2, want: "--drain cannot be negative"},
-		{args: "--drain 5", code: 2, want: "missing unit"},
+		{args: "--drain 5", code: 2, want: "must be a duration"},
 		{args: "--debug-cases 0.0.0.0:0", code: 2, want: "give a loopback address"},
 		{args: "--debug-cases 9000", code: 2, want: "give a loopback address"},
 		{args: "--admin 9000", code: 2, want: `--admin "9000": give an address`},

@@ -1,0 +1,5 @@
+//go:build race
+
+package compare
+
+func raceDetector() bool { return true }
