@@ -33,10 +33,10 @@ type OverheadConfig struct {
 	Replicas   int                         // behind Via; 0 means that stickiness is not looked at
 	EndReplica func(context.Context) error // ends one of the replicas; nil leaves survival out
 
-	// OnStart is told the conditions before anything is measured, and OnPhase what is being done.
-	OnStart func(Conditions)
+	// OnPhase is told what is being done.
 	OnPhase func(string)
 
+	lanes   int  // Concurrency
 	viaPeer peer // tests replace it
 }
 
@@ -134,9 +134,8 @@ func (c *OverheadConfig) prepare() error {
 	setDefault(&c.Duration, overheadTime)
 	setDefault(&c.Warmup, overheadWarmup)
 	setDefault(&c.Sessions, overheadSetups)
-	lanes := c.Concurrency
-	setDefault(&lanes, overheadLanes)
-	c.Concurrency = 0 // a rate and a concurrency exclude each other in a run
+	setDefault(&c.Concurrency, overheadLanes)
+	c.lanes, c.Concurrency = c.Concurrency, 0 // a rate and a concurrency exclude each other in a run
 	like := c.Config
 	if !c.compares() {
 		like.URL = c.Via
@@ -145,16 +144,12 @@ func (c *OverheadConfig) prepare() error {
 	if err != nil {
 		return err
 	}
-	full.Concurrency = lanes
 	if !c.compares() {
 		full.URL = ""
 	}
 	c.Config = full
 	if c.OnPhase == nil {
 		c.OnPhase = func(string) {}
-	}
-	if c.OnStart == nil {
-		c.OnStart = func(Conditions) {}
 	}
 	return nil
 }
@@ -165,10 +160,10 @@ func (m *overheadRun) conditions() Conditions {
 	agreed := m.via.set.agreed()
 	return Conditions{
 		Target: c.Via, Transport: "http", Protocol: agreed.protocol, Loop: "open", RateRPS: c.Rate,
-		Arrivals: string(Constant), Concurrency: c.Concurrency, Sessions: c.Concurrency, DurationS: c.Duration.Seconds(),
+		Arrivals: string(Constant), Concurrency: c.lanes, Sessions: c.lanes, DurationS: c.Duration.Seconds(),
 		WarmupS: c.Warmup.Seconds(), Seed: c.Seed, Host: Host{CPUs: runtime.GOMAXPROCS(0), OS: runtime.GOOS, Go: runtime.Version()},
 		Server: agreed.server, Tools: []string{m.via.tool}, TimeoutS: c.Timeout.Seconds(), Overflow: string(Wait), HTTP2: c.HTTP2,
-		MaxInFlight: 0, InProcess: c.InProcess,
+		InProcess: c.InProcess,
 	}
 }
 

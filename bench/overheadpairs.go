@@ -64,7 +64,6 @@ func newOverheadRun(ctx context.Context, c *OverheadConfig) (*overheadRun, error
 		m.close()
 		return nil, err
 	}
-	c.OnStart(m.conditions())
 	return m, nil
 }
 
@@ -306,7 +305,7 @@ func (m *overheadRun) calls() error {
 			l.release()
 		}
 	}()
-	for range m.cfg.Concurrency {
+	for range m.cfg.lanes {
 		l, err := m.newLane()
 		if err != nil {
 			return err

@@ -18,19 +18,37 @@ const (
 
 // holder opens sessions, keeps them, and ends them, for a measurement of what sessions cost.
 type holder struct {
-	ctx  context.Context
-	cfg  *Config
-	set  *sessionSet // callers and counts
-	quit context.CancelFunc
-	busy sync.WaitGroup // those who keep sessions alive
+	ctx     context.Context
+	quit    context.CancelFunc
+	unwatch func() // of the context that ctx comes from
+	cfg     *Config
+	set     *sessionSet    // callers and counts
+	busy    sync.WaitGroup // those who keep sessions alive
+	openers []*caller      // of open, which one goroutine calls at a time
 
 	mu   sync.Mutex
 	held []*place // guarded by mu: open, as far as is known, the latest last
 }
 
+// newHolder makes a holder whose calls end with ctx.
 func newHolder(ctx context.Context, c *Config) *holder {
 	c.Sessions = 0
-	return &holder{ctx: ctx, cfg: c, set: newSessionSet(c)}
+	keeping, quit := context.WithCancel(ctx)
+	h := &holder{ctx: keeping, quit: quit, cfg: c, set: newSessionSet(c)}
+	h.unwatch = abortAfter(ctx, h.set.abort)
+	return h
+}
+
+// close ends everything.
+func (h *holder) close() {
+	h.quit()
+	h.busy.Wait()
+	h.unwatch()
+	h.set.revive()
+	h.end(h.take(h.size()))
+	for _, c := range h.openers {
+		h.set.release(c)
+	}
 }
 
 // size counts the sessions that are held.
@@ -52,17 +70,19 @@ func (h *holder) add(c *caller) (*place, error) {
 	return at, nil
 }
 
-// open opens up to n sessions, atOnce at the same time, until the server refuses one. It gives that refusal.
-func (h *holder) open(n, atOnce int) error {
+// open opens up to n sessions until the server refuses one. It gives that refusal. It always uses the same connections,
+// so that these cost the server nothing anew.
+func (h *holder) open(n int) error {
 	var wg sync.WaitGroup
 	var next atomic.Int64
 	var stop atomic.Bool
 	var first error
 	var once sync.Once
-	for range min(n, atOnce) {
+	for len(h.openers) < stepsAtOnce {
+		h.openers = append(h.openers, h.set.newCaller())
+	}
+	for _, c := range h.openers {
 		wg.Go(func() {
-			c := h.set.newCaller()
-			defer h.set.release(c)
 			for h.ctx.Err() == nil && !stop.Load() && int(next.Add(1)) <= n {
 				if _, err := h.add(c); err != nil {
 					stop.Store(true)

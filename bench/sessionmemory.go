@@ -114,13 +114,18 @@ func (m *sessionsRun) settled() (uint64, error) {
 // ramp opens sessions step by step, up to the first refusal or the highest number that was asked for, and fits a line to
 // the memory.
 func (m *sessionsRun) ramp() error {
+	step := max(1, (m.cfg.Max+m.cfg.Steps-1)/m.cfg.Steps)
+	refusal := m.hold.open(step)
+	m.hold.end(m.hold.take(step)) // what the first sessions of all cost is not what one more costs
+	if refusal != nil && !refusedBy(refusal) {
+		return m.noRefusal(refusal)
+	}
 	if err := m.point(); err != nil {
 		return err
 	}
-	step := max(1, (m.cfg.Max+m.cfg.Steps-1)/m.cfg.Steps)
-	var refusal error
+	refusal = nil
 	for refusal == nil && m.ctx.Err() == nil && m.hold.size() < m.cfg.Max {
-		refusal = m.hold.open(min(step, m.cfg.Max-m.hold.size()), stepsAtOnce)
+		refusal = m.hold.open(min(step, m.cfg.Max-m.hold.size()))
 		m.found.Tried = max(m.found.Tried, m.hold.size())
 		m.phase(fmt.Sprintf("%s open", plural(int64(m.hold.size()), "session")))
 		if refusal != nil {

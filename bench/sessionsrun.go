@@ -31,8 +31,7 @@ type SessionsConfig struct {
 	Storm     int           // clients of a reconnect storm; 0 means half of what the server holds, at most 500; less than 0 leaves it out
 	StormTime time.Duration // steady calls before and after; default 5 s
 
-	// OnStart is told the conditions before anything is measured, and OnPhase what is being done.
-	OnStart func(Conditions)
+	// OnPhase is told what is being done.
 	OnPhase func(string)
 
 	memory func() (uint64, error) // tests replace it
@@ -48,8 +47,7 @@ type sessionsRun struct {
 	read    func() (uint64, error)
 	found   SessionCapacity
 	reasons []string
-	lag     int64  // p99 of the steady calls, µs
-	unwatch func() // of ctx
+	lag     int64 // p99 of the steady calls, µs
 }
 
 // MeasureSessions finds out what sessions cost a server, how many it holds, when idle ones end, what comes back when they
@@ -76,7 +74,7 @@ func MeasureSessions(ctx context.Context, c SessionsConfig) (*Result, error) {
 			break
 		}
 	}
-	m.close()
+	m.hold.close()
 	res := m.result(started)
 	if err != nil && m.ctx.Err() == nil {
 		res.Ended = err.Error()
@@ -99,15 +97,11 @@ func newSessionsRun(ctx context.Context, c *SessionsConfig) (*sessionsRun, error
 			return nil, err
 		}
 	}
-	keeping, quit := context.WithCancel(ctx)
-	m.ctx, m.hold = ctx, newHolder(keeping, &m.cfg.Config)
-	m.hold.quit = quit
-	m.unwatch = abortAfter(ctx, m.hold.set.abort)
+	m.ctx, m.hold = ctx, newHolder(ctx, &m.cfg.Config)
 	if err := m.connect(); err != nil {
-		m.close()
+		m.hold.close()
 		return nil, err
 	}
-	c.OnStart(m.conditions())
 	return m, nil
 }
 
@@ -138,9 +132,6 @@ func (c *SessionsConfig) prepare() error {
 	c.Config = full
 	if c.OnPhase == nil {
 		c.OnPhase = func(string) {}
-	}
-	if c.OnStart == nil {
-		c.OnStart = func(Conditions) {}
 	}
 	return nil
 }
@@ -233,15 +224,6 @@ func (m *sessionsRun) givenBack(before, after uint64, n int) *float64 {
 	}
 	share := round((float64(before)-float64(after))/cost, 3)
 	return &share
-}
-
-// close ends everything.
-func (m *sessionsRun) close() {
-	m.hold.quit()
-	m.hold.busy.Wait()
-	m.unwatch()
-	m.hold.set.revive()
-	m.hold.end(m.hold.take(m.hold.size()))
 }
 
 // conditions are those of all parts.

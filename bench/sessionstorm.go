@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	stormWaves  = 10  // at most
+	stormWaves  = 30  // at most
 	stormCalls  = 100 // steady calls that should fall into the waves
 	stormTime   = 30 * time.Second
 	stormFirst  = 50 * time.Millisecond // before the second attempt of a client; it doubles
@@ -117,7 +117,7 @@ func (m *sessionsRun) storm() error {
 		return nil
 	}
 	s := &ReconnectStorm{Clients: n, SteadyRPS: m.cfg.Rate}
-	if err := m.hold.open(stormSteady, 1); err != nil {
+	if err := m.hold.open(stormSteady); err != nil {
 		return fmt.Errorf("no sessions for the steady calls could be opened: %s", describe(err, nil))
 	}
 	steady := m.hold.take(stormSteady)
@@ -179,7 +179,7 @@ func (m *sessionsRun) wave(clients []*client, s *ReconnectStorm, setup *Histogra
 		}
 	}
 	m.hold.end(old)
-	pauseFor(m.ctx, m.cfg.Settle)
+	pauseFor(m.ctx, m.cfg.Settle/2)
 	return [2]time.Time{begin, end}
 }
 
