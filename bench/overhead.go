@@ -90,27 +90,29 @@ func MeasureOverhead(ctx context.Context, c OverheadConfig) (*Result, error) {
 	}
 	defer m.close()
 	started := time.Now()
-	if c.compares() {
-		m.phase("comparing the set-up of sessions")
-		m.setups()
-		m.phase("comparing calls")
-		if err := m.calls(); err != nil {
-			return nil, err
+	for _, part := range []struct {
+		wanted bool
+		name   string
+		do     func() error
+	}{
+		{c.compares(), "comparing the set-up of sessions", m.setups},
+		{c.compares(), "comparing calls", m.calls},
+		{c.Upstream != nil, "counting what reaches the upstream server", m.amplification},
+		{c.Replicas > 0, "looking for lost sessions", m.replicas},
+	} {
+		if !part.wanted || ctx.Err() != nil {
+			continue
+		}
+		c.OnPhase(part.name)
+		if err = part.do(); err != nil {
+			break
 		}
 	}
-	if c.Upstream != nil && ctx.Err() == nil {
-		m.phase("counting what reaches the upstream server")
-		if err := m.amplification(); err != nil && ctx.Err() == nil {
-			return nil, err
-		}
+	res := m.result(started)
+	if err != nil && ctx.Err() == nil {
+		res.Ended = err.Error()
 	}
-	if c.Replicas > 0 && ctx.Err() == nil {
-		m.phase("looking for lost sessions")
-		if err := m.replicas(); err != nil && ctx.Err() == nil {
-			return nil, err
-		}
-	}
-	return m.result(started), nil
+	return res, nil
 }
 
 // compares reports whether there is a direct way to compare with.
@@ -124,7 +126,8 @@ func (c *OverheadConfig) prepare() error {
 	case len(c.Command) > 0 || c.Users > 0 || len(c.Stages) > 0 || c.Requests > 0:
 		return usage("an overhead is measured with pairs of calls over HTTP: leave out commands, users, stages and requests")
 	case !c.compares() && c.Upstream == nil && c.Replicas == 0:
-		return usage("give what to compare the gateway with (--direct URL), or what lies behind it (--replicas N, --upstream-stats URL)")
+		return usage("give what to compare the gateway with (--direct URL), " +
+			"or what lies behind it (--replicas N, --upstream-stats URL)")
 	case c.Replicas < 0 || c.Replicas == 1:
 		return usage("--replicas is how many there are: at least 2")
 	case c.EndReplica != nil && c.Replicas == 0:
@@ -161,7 +164,8 @@ func (m *overheadRun) conditions() Conditions {
 	return Conditions{
 		Target: c.Via, Transport: "http", Protocol: agreed.protocol, Loop: "open", RateRPS: c.Rate,
 		Arrivals: string(Constant), Concurrency: c.lanes, Sessions: c.lanes, DurationS: c.Duration.Seconds(),
-		WarmupS: c.Warmup.Seconds(), Seed: c.Seed, Host: Host{CPUs: runtime.GOMAXPROCS(0), OS: runtime.GOOS, Go: runtime.Version()},
+		WarmupS: c.Warmup.Seconds(), Seed: c.Seed, Host: Host{CPUs: runtime.GOMAXPROCS(0), OS: runtime.GOOS,
+			Go: runtime.Version()},
 		Server: agreed.server, Tools: []string{m.via.tool}, TimeoutS: c.Timeout.Seconds(), Overflow: string(Wait), HTTP2: c.HTTP2,
 		InProcess: c.InProcess,
 	}

@@ -31,7 +31,8 @@ func (d *drifting) serve(add time.Duration) func(time.Time) time.Time {
 }
 
 // overheadInVirtualTime compares two virtual peers.
-func overheadInVirtualTime(t *testing.T, seed uint64, c OverheadConfig, direct, via func(time.Time) time.Time) (res *Result) {
+func overheadInVirtualTime(t *testing.T, seed uint64, c OverheadConfig, direct,
+	via func(time.Time) time.Time) (res *Result) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c.peer, c.viaPeer = &virtualPeer{serve: direct}, &virtualPeer{serve: via}
@@ -73,7 +74,8 @@ func TestOverheadSameCoversZero(t *testing.T) {
 		}
 	}
 	if median < 90 || mean < 90 {
-		t.Errorf("the interval of the median covered 0 in %d, that of the mean in %d of %d; want at least 90", median, mean, trials)
+		t.Errorf("the interval of the median covered 0 in %d, that of the mean in %d of %d; want at least 90", median,
+			mean, trials)
 	}
 }
 
@@ -114,7 +116,8 @@ func TestOverheadVerdict(t *testing.T) {
 		{"more pairs than lanes can make", 200, 10 * time.Second, false},
 		{"too few pairs", 20, 2 * time.Second, false},
 	} {
-		res := overheadInVirtualTime(t, 1, OverheadConfig{Config: Config{Rate: c.rate, Duration: c.d, Sessions: 1}}, slow, slow)
+		res := overheadInVirtualTime(t, 1, OverheadConfig{Config: Config{Rate: c.rate, Duration: c.d, Sessions: 1}},
+			slow, slow)
 		if res.Verdict.Valid != c.valid || (len(res.Verdict.Reasons) == 0) != c.valid {
 			t.Errorf("%s: verdict = %+v, want valid = %v", c.name, res.Verdict, c.valid)
 		}
@@ -174,9 +177,11 @@ func TestOverheadRefuses(t *testing.T) {
 		want string
 	}{
 		{OverheadConfig{}, "give the gateway: --via URL"},
-		{OverheadConfig{Via: "http://h/mcp"}, "give what to compare the gateway with (--direct URL), or what lies behind it (--replicas N, --upstream-stats URL)"},
+		{OverheadConfig{Via: "http://h/mcp"}, "give what to compare the gateway with (--direct URL), " +
+			"or what lies behind it (--replicas N, --upstream-stats URL)"},
 		{OverheadConfig{Via: "http://h/mcp", Replicas: 1}, "--replicas is how many there are: at least 2"},
-		{OverheadConfig{Via: "ftp://h", Config: Config{URL: "http://h/mcp"}}, `"ftp://h" is not an http:// or https:// URL`},
+		{OverheadConfig{Via: "ftp://h", Config: Config{URL: "http://h/mcp"}},
+			`"ftp://h" is not an http:// or https:// URL`},
 	} {
 		_, err := MeasureOverhead(context.Background(), c.c)
 		if _, ok := err.(*UsageError); !ok || err.Error() != c.want {

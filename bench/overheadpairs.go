@@ -3,14 +3,10 @@ package bench
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/mcpengine/mcpengine/codec"
 )
 
 const (
@@ -20,17 +16,8 @@ const (
 
 	pairStream  = 0x70616972 // of the seed: which way comes first
 	mostPairs   = 1_000_000
-	bars        = 40
 	setupBudget = 15 * time.Second
 )
-
-// way is one of the two ways to the server.
-type way struct {
-	cfg   Config
-	set   *sessionSet
-	tool  string
-	query *query // of the era's session form; the same on all sessions
-}
 
 // overheadRun is a measurement of an overhead under way.
 type overheadRun struct {
@@ -59,27 +46,17 @@ func newOverheadRun(ctx context.Context, c *OverheadConfig) (*overheadRun, error
 			return nil, err
 		}
 	}
+	if c.Upstream != nil {
+		if _, err := c.Upstream(); err != nil {
+			return nil, errCounters(err)
+		}
+	}
 	m.unwatch = abortAfter(ctx, m.abort)
 	if err := m.connect(); err != nil {
 		m.close()
 		return nil, err
 	}
 	return m, nil
-}
-
-func newWay(c Config, url string, p peer) (*way, error) {
-	c.URL, c.peer = url, p
-	if p == nil {
-		if err := c.check(); err != nil {
-			return nil, err
-		}
-		var err error
-		if c.peer, err = newHTTPPeer(&c); err != nil {
-			return nil, err
-		}
-	}
-	c.Sessions = 0 // places are added as they are needed
-	return &way{cfg: c, set: newSessionSet(&c)}, nil
 }
 
 // connect opens a first session on each way and finds the tool there.
@@ -118,84 +95,8 @@ func (m *overheadRun) ways() []*way {
 	return []*way{m.direct, m.via}
 }
 
-// choose opens a session, lists the tools, and prepares the call. On the way through a gateway the tool may have a
-// prefix; among replicas the list may take several attempts.
-func (w *way) choose(c *Config, prefixed, lossy bool) error {
-	caller := w.set.newCaller()
-	defer w.set.release(caller)
-	attempts := 1
-	if lossy {
-		attempts = lossyAttempts
-	}
-	var listed []listedTool
-	var sess session
-	var err error
-	for range attempts {
-		if sess, err = w.openLossy(caller, lossy); err != nil {
-			continue
-		}
-		if listed, err = listTools(sess, caller, c.Timeout); err == nil {
-			break
-		}
-	}
-	if err != nil {
-		r := run{cfg: w.cfg}
-		return r.connectError(err)
-	}
-	w.noteFirst(sess)
-	defer func() { _ = sess.close(caller, time.Now().Add(closeTimeout)) }() // the measurement has its own
-	if prefixed && len(c.Tools) == 1 {
-		c.Tools[0].Name = nameBehind(listed, c.Tools[0].Name)
-	}
-	tools, err := chooseTools(c, listed)
-	if err != nil {
-		return err
-	}
-	if len(tools) != 1 {
-		return usage("an overhead is measured with one tool: give --tool once")
-	}
-	if err := tools[0].prepare(sess); err != nil {
-		return err
-	}
-	w.tool, w.query = tools[0].name, tools[0].queries[0]
-	return nil
-}
-
-// nameBehind finds the name that a gateway has given to a tool: the same, or the only one that ends with it.
-func nameBehind(listed []listedTool, name string) string {
-	found := name
-	n := 0
-	for _, t := range listed {
-		if t.name == name {
-			return name
-		}
-		if len(t.name) > len(name)+1 && t.name[len(t.name)-len(name):] == name {
-			found = t.name
-			n++
-		}
-	}
-	if n == 1 {
-		return found
-	}
-	return name
-}
-
-// openOn opens a session and keeps it among those that close ends.
-func (w *way) openOn(c *caller) (session, time.Duration, error) {
-	at := &place{}
-	start := time.Now()
-	if err := w.set.openOne(at, c); err != nil {
-		return nil, 0, err
-	}
-	took := time.Since(start)
-	w.set.mu.Lock()
-	w.set.places = append(w.set.places, at)
-	w.set.mu.Unlock()
-	return *at.sess.Load(), took, nil
-}
-
 // setups compares how long a session takes on each way. Every session is ended before the next one is opened.
-func (m *overheadRun) setups() {
+func (m *overheadRun) setups() error {
 	callers := map[*way]*caller{}
 	for _, w := range m.ways() {
 		callers[w] = w.set.newCaller()
@@ -226,6 +127,7 @@ func (m *overheadRun) setups() {
 		}
 	}
 	m.found.Phases = append(m.found.Phases, p.phase(phaseSetup))
+	return nil
 }
 
 // order says which way comes first.
@@ -377,65 +279,4 @@ func (m *overheadRun) conclude(pairs []pair, lags []float64) {
 	m.found.Pairs = len(service.difference)
 	m.found.Phases = append(m.found.Phases, ttfb.phase(phaseTTFB), service.phase(phaseService))
 	m.found.Histogram = histogramOf(service.difference)
-}
-
-// phasePairs gathers one phase of all pairs, in the order of time.
-type phasePairs struct {
-	sides      [2]*Histogram
-	difference []float64 // microseconds
-}
-
-func (p *phasePairs) add(direct, via time.Duration) {
-	for k, d := range [2]time.Duration{direct, via} {
-		if p.sides[k] == nil {
-			p.sides[k] = NewHistogram()
-		}
-		p.sides[k].Record(d, 1)
-	}
-	p.difference = append(p.difference, float64(via-direct)/float64(time.Microsecond))
-}
-
-func (p *phasePairs) phase(name string) OverheadPhase {
-	out := OverheadPhase{Phase: name, Direct: &Dist{}, Via: &Dist{}}
-	if len(p.difference) > 0 {
-		out.Direct, out.Via = p.sides[0].Dist(), p.sides[1].Dist()
-	}
-	out.Median, out.Mean = differenceOf(medianOf(p.difference)), differenceOf(meanOf(p.difference))
-	return out
-}
-
-func differenceOf(i interval95) Difference {
-	d := Difference{US: round(i.value, 3)}
-	if i.known {
-		d.CI95 = &[2]float64{round(i.low, 3), round(i.high, 3)}
-	}
-	return d
-}
-
-// histogramOf counts differences in bars of the same width, from the first percentile to the last; what lies beyond is in
-// the bars at the ends.
-func histogramOf(x []float64) []DifferenceBar {
-	if len(x) < 2 {
-		return []DifferenceBar{}
-	}
-	sorted := slices.Sorted(slices.Values(x))
-	low, high := between(sorted, 0.01), between(sorted, 0.99)
-	width := (high - low) / bars
-	if width <= 0 {
-		return []DifferenceBar{{FromUS: low, ToUS: high, Count: len(x)}}
-	}
-	out := make([]DifferenceBar, bars)
-	for i := range out {
-		out[i].FromUS, out[i].ToUS = round(low+float64(i)*width, 3), round(low+float64(i+1)*width, 3)
-	}
-	for _, v := range x {
-		i := int(math.Floor((v - low) / width))
-		out[min(max(i, 0), bars-1)].Count++
-	}
-	return out
-}
-
-// toolsListQuery is a request for the first page of the tools.
-func toolsListQuery(s session) (*query, error) {
-	return s.query(codec.MethodToolsList, "", []byte("{}"), nil)
 }

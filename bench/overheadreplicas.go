@@ -192,7 +192,8 @@ func (o *ReplicaObservation) sentence() string {
 	text := fmt.Sprintf("Over %d replicas %.3g %% of the requests lose their session", o.Replicas, 100*o.Loss)
 	switch {
 	case o.Stateless:
-		text = fmt.Sprintf("Over %d replicas nothing can be lost, because the protocol has no sessions: %.3g %% of the calls failed",
+		text = fmt.Sprintf(
+			"Over %d replicas nothing can be lost, because the protocol has no sessions: %.3g %% of the calls failed",
 			o.Replicas, 100*float64(o.Failed+o.Lost)/float64(max(o.Requests, 1)))
 	case o.Lost == 0:
 		text = fmt.Sprintf("Over %d replicas no request of %d loses its session", o.Replicas, o.Requests)

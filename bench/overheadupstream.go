@@ -92,7 +92,7 @@ func (m *overheadRun) amplification() error {
 	if err := count(&a.Calls, &a.PerCall); err != nil {
 		return err
 	}
-	list, err := toolsListQuery(sessions[0])
+	list, err := sessions[0].query(codec.MethodToolsList, "", []byte("{}"), nil)
 	if err != nil {
 		return err
 	}
@@ -118,9 +118,13 @@ func (m *overheadRun) upstreamAtRest() (UpstreamCounts, error) {
 		last = now
 	}
 	if err != nil {
-		return last, fmt.Errorf("the counters of the upstream server cannot be read: %w", err)
+		return last, errCounters(err)
 	}
 	return last, nil
+}
+
+func errCounters(err error) error {
+	return fmt.Errorf("the counters of the upstream server cannot be read: %w", err)
 }
 
 // pauseFor waits; false when ctx ends first.
@@ -140,7 +144,8 @@ func perClient(before, after UpstreamCounts, n int64) Upstream {
 	share := func(a, b int64) float64 { return round(float64(b-a)/float64(max(n, 1)), 4) }
 	return Upstream{
 		Sessions: share(before.Sessions, after.Sessions), Initialize: share(before.Initialize, after.Initialize),
-		Discover: share(before.Discover, after.Discover), List: share(before.List, after.List), Call: share(before.Call, after.Call),
+		Discover: share(before.Discover, after.Discover), List: share(before.List,
+			after.List), Call: share(before.Call, after.Call),
 	}
 }
 
@@ -149,7 +154,8 @@ func (a *Amplification) sentence() string {
 	p := &a.PerCall
 	text := fmt.Sprintf("It sends %.3g %s upstream for each call", p.Call, codec.MethodToolsCall)
 	if p.Sessions == 0 && p.Initialize == 0 {
-		return text + fmt.Sprintf(" and opens no session for it (%.3g for each session of a client)", a.PerSession.Sessions)
+		return text + fmt.Sprintf(" and opens no session for it (%.3g for each session of a client)",
+			a.PerSession.Sessions)
 	}
 	return text + fmt.Sprintf(" and opens %.3g sessions (%.3g initialize)", p.Sessions, p.Initialize)
 }

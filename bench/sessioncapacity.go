@@ -12,7 +12,7 @@ type SessionCapacity struct {
 	BytesPerSession     float64       `json:"bytes_per_session"`
 	BytesPerSessionCI95 *[2]float64   `json:"bytes_per_session_ci95"` // null with fewer than 6 steps
 	BaseBytes           float64       `json:"base_bytes"`             // where the line begins
-	MemoryOf            string        `json:"memory_of"`              // "process 123" or "cgroup /path"; empty where it is not known
+	MemoryOf            string        `json:"memory_of"`              // "process 123", "cgroup /path", or empty
 	Points              []MemoryPoint `json:"points"`
 
 	// MaxSessions is the number beyond which the server refuses, 0 where it refused none up to Tried.
@@ -83,9 +83,10 @@ type SteadyCalls struct {
 func (c *SessionCapacity) sentence() string {
 	text := ""
 	if c.MemoryOf != "" && len(c.Points) > 1 {
-		text = fmt.Sprintf("A session costs %s", bytesText(uint64(max(c.BytesPerSession, 0))))
+		text = fmt.Sprintf("A session costs %s", exactBytes(c.BytesPerSession))
 		if ci := c.BytesPerSessionCI95; ci != nil {
-			text += fmt.Sprintf(" (95 %%: %s to %s)", bytesText(uint64(max(ci[0], 0))), bytesText(uint64(max(ci[1], 0))))
+			text += fmt.Sprintf(" (95 %%: %s to %s)", exactBytes(ci[0]),
+				exactBytes(ci[1]))
 		}
 		text += "; "
 	}
@@ -112,4 +113,14 @@ func (c *SessionCapacity) sentence() string {
 		}
 	}
 	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
+// exactBytes writes a size with four digits.
+func exactBytes(n float64) string {
+	units := []string{"B", "KiB", "MiB", "GiB"}
+	for len(units) > 1 && n >= 1024 {
+		n /= 1024
+		units = units[1:]
+	}
+	return fmt.Sprintf("%.4g %s", max(n, 0), units[0])
 }

@@ -35,7 +35,8 @@ type costlySession struct {
 func newCostlyPeer(bytes, most int, ttl time.Duration) *costlyPeer {
 	return &costlyPeer{
 		virtualPeer: virtualPeer{serve: func(now time.Time) time.Time { return now.Add(time.Millisecond) }},
-		bytes:       bytes, most: most, ttl: ttl, rng: rand.New(rand.NewPCG(3, 3)), used: map[*costlySession]time.Time{},
+		bytes:       bytes, most: most, ttl: ttl, rng: rand.New(rand.NewPCG(3,
+			3)), used: map[*costlySession]time.Time{},
 	}
 }
 
@@ -152,7 +153,8 @@ func TestSessionCapacity(t *testing.T) {
 		if n.Idle.Found != expires || expires && math.Abs(n.Idle.ExpiryS-c.ttl.Seconds()) > 0.02*c.ttl.Seconds() {
 			t.Errorf("%+v: idle expiry %+v, want %v within 2 %%", c, n.Idle, c.ttl)
 		}
-		if s := n.Storm; s == nil || s.Failures > 0 || s.NeverBack > 0 || s.Clients < 20 || s.Before.P99US == nil || *s.Before.P99US > 2000 {
+		if s := n.Storm; s == nil || s.Failures > 0 || s.NeverBack > 0 || s.Clients < 20 || s.Before.P99US == nil ||
+			*s.Before.P99US > 2000 {
 			t.Errorf("%+v: storm %+v, want one without failures", c, s)
 		}
 		wantShare(t, "deleted", n.Released.DeletedShare, 1)
@@ -201,7 +203,8 @@ func TestSessionsInterrupted(t *testing.T) {
 		c.peer, c.pause, c.InProcess = p, time.Sleep, true
 		res, err := MeasureSessions(ctx, c)
 		if err != nil || !res.Interrupted || len(res.SessionCapacity.Points) < 3 || len(p.used) > 0 {
-			t.Errorf("MeasureSessions = %+v, %v with %d sessions left; want an interrupted result with points", res, err, len(p.used))
+			t.Errorf("MeasureSessions = %+v, %v with %d sessions left; want an interrupted result with points", res,
+				err, len(p.used))
 		}
 	})
 }
@@ -211,10 +214,14 @@ func TestSessionsRefuses(t *testing.T) {
 		c    SessionsConfig
 		want string
 	}{
-		{SessionsConfig{Config: Config{URL: "http://h/mcp", Protocol: Stateless}}, "protocol 2026-07-28 has no sessions to measure"},
-		{SessionsConfig{Config: Config{URL: "http://h/mcp", Users: 3}}, "leave out concurrency, users, stages and requests"},
-		{SessionsConfig{Config: Config{URL: "http://h/mcp", ServerPID: 1 << 30}}, "there is no process 1073741824 (--server-pid)"},
-		{SessionsConfig{Config: Config{URL: "http://h/mcp"}, Cgroup: "/nowhere"}, "the memory of cgroup /nowhere cannot be read"},
+		{SessionsConfig{Config: Config{URL: "http://h/mcp", Protocol: Stateless}},
+			"protocol 2026-07-28 has no sessions to measure"},
+		{SessionsConfig{Config: Config{URL: "http://h/mcp", Users: 3}},
+			"leave out concurrency, users, stages and requests"},
+		{SessionsConfig{Config: Config{URL: "http://h/mcp", ServerPID: 1 << 30}},
+			"there is no process 1073741824 (--server-pid)"},
+		{SessionsConfig{Config: Config{URL: "http://h/mcp"}, Cgroup: "/nowhere"},
+			"the memory of cgroup /nowhere cannot be read"},
 	} {
 		_, err := MeasureSessions(context.Background(), c.c)
 		if _, ok := err.(*UsageError); !ok || !strings.Contains(err.Error(), c.want) {

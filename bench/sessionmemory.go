@@ -211,8 +211,10 @@ func (m *sessionsRun) noRefusal(err error) error {
 		return nil
 	}
 	if exhausted(err) {
-		m.reasons = append(m.reasons, fmt.Sprintf("this machine has no descriptor or port left with %d sessions open: raise ulimit -n", m.hold.size()))
+		m.reasons = append(m.reasons, fmt.Sprintf(
+			"this machine has no descriptor or port left with %d sessions open: raise ulimit -n", m.hold.size()))
 		return nil
 	}
-	return errors.New("with " + plural(int64(m.hold.size()), "session") + " open the server does not answer any more: " + describe(err, nil))
+	return errors.New("with " + plural(int64(m.hold.size()),
+		"session") + " open the server does not answer any more: " + describe(err, nil))
 }

@@ -28,7 +28,7 @@ type SessionsConfig struct {
 	Steps     int           // that they are opened in; default 24
 	Settle    time.Duration // least time after a step before the memory is read; default 300 ms
 	IdleMax   time.Duration // how long an idle expiry is waited for; 0 means 60 s, less than 0 leaves it out
-	Storm     int           // clients of a reconnect storm; 0 means half of what the server holds, at most 500; less than 0 leaves it out
+	Storm     int           // clients of a reconnect storm; 0 means half of what fits, at most 500; less than 0 none
 	StormTime time.Duration // steady calls before and after; default 5 s
 
 	// OnPhase is told what is being done.
@@ -148,7 +148,8 @@ func (m *sessionsRun) connect() error {
 	sess := *at.sess.Load()
 	if http, ok := sess.(*httpSession); ok && http.id == "" {
 		return usage("%s gives its clients no session ids, so there are no sessions to measure", m.cfg.target())
-	} else if _, ok := sess.(*statelessSession); ok {
+	}
+	if _, ok := sess.(*statelessSession); ok {
 		return usage("%s speaks %s, which has no sessions to measure", m.cfg.target(), Stateless)
 	}
 	listed, err := listTools(sess, c, m.cfg.Timeout)
@@ -232,7 +233,8 @@ func (m *sessionsRun) conditions() Conditions {
 	agreed := m.hold.set.agreed()
 	out := Conditions{
 		Target: c.target(), Transport: "http", Protocol: agreed.protocol, Loop: "open", RateRPS: c.Rate, Arrivals: string(Constant),
-		Sessions: m.found.Tried, Seed: c.Seed, Host: Host{CPUs: runtime.GOMAXPROCS(0), OS: runtime.GOOS, Go: runtime.Version()},
+		Sessions: m.found.Tried, Seed: c.Seed, Host: Host{CPUs: runtime.GOMAXPROCS(0), OS: runtime.GOOS,
+			Go: runtime.Version()},
 		Server: agreed.server, Tools: []string{}, TimeoutS: c.Timeout.Seconds(), Overflow: string(Wait), HTTP2: c.HTTP2,
 		InProcess: c.InProcess,
 	}
@@ -250,12 +252,15 @@ func (m *sessionsRun) result(started time.Time) *Result {
 	res.Interrupted = m.ctx.Err() != nil
 	set := m.hold.set
 	set.mu.Lock()
-	res.Sessions = Sessions{Opened: set.opened.Load(), Failed: set.failed.Load(), Lost: set.lost.Load(), Closed: set.closed.Load(), Setup: distOf(set.setup, nil)}
+	res.Sessions = Sessions{Opened: set.opened.Load(), Failed: set.failed.Load(), Lost: set.lost.Load(),
+		Closed: set.closed.Load(), Setup: distOf(set.setup, nil)}
 	set.mu.Unlock()
 	m.found.Answer = m.found.sentence()
 	res.SessionCapacity = &m.found
 	if !res.Interrupted && m.read != nil && m.found.BytesPerSessionCI95 == nil {
-		m.reasons = append(m.reasons, fmt.Sprintf("%s of memory are too few for an interval, at least %d are needed: more --steps, or a --max nearer to what the server holds",
+		m.reasons = append(m.reasons, fmt.Sprintf(
+			"%s of memory are too few for an interval, at least %d are needed: "+
+				"more --steps, or a --max nearer to what the server holds",
 			plural(int64(len(m.found.Points)), "step"), pointsNeed))
 	}
 	res.Verdict.LagP99US = m.lag

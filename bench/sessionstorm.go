@@ -245,7 +245,9 @@ func (m *sessionsRun) judgeLag(beats []beat, from, to time.Time) {
 	slices.Sort(late)
 	m.lag = int64(between(late, 0.99))
 	if lag := time.Duration(m.lag) * time.Microsecond; lag > lagMost {
-		m.reasons = append(m.reasons, fmt.Sprintf("before the storm the generator began steady calls %s late (p99), at most %s is tolerated: lower the rate (-r), or give it more CPU",
+		m.reasons = append(m.reasons, fmt.Sprintf(
+			"before the storm the generator began steady calls %s late (p99), at most %s is tolerated: "+
+				"lower the rate (-r), or give it more CPU",
 			durationText(lag), durationText(lagMost)))
 	}
 }
@@ -255,7 +257,10 @@ func steadyCalls(beats []beat, within [][2]time.Time) SteadyCalls {
 	var out SteadyCalls
 	h := NewHistogram()
 	for _, b := range beats {
-		if !slices.ContainsFunc(within, func(w [2]time.Time) bool { return !b.due.Before(w[0]) && b.due.Before(w[1]) }) {
+		if !slices.ContainsFunc(within, func(w [2]time.Time) bool {
+			return !b.due.Before(w[0]) &&
+				b.due.Before(w[1])
+		}) {
 			continue
 		}
 		out.Calls++

@@ -17,15 +17,18 @@ func (r *Result) WriteSessionCapacity(w io.Writer, color bool) error {
 	}
 	s.line("memory", "%s", memory)
 	if len(c.Tools) > 0 {
-		s.line("steady calls", "tools/call %s, %s/s, timeout %s, seed %d", clip([]byte(c.Tools[0])), rateText(c.RateRPS), secondsText(c.TimeoutS), c.Seed)
+		s.line("steady calls", "tools/call %s, %s/s, timeout %s, seed %d", clip([]byte(c.Tools[0])),
+			rateText(c.RateRPS), secondsText(c.TimeoutS), c.Seed)
 	}
-	s.line("host", "%s, %s, %s; took %s", plural(int64(c.Host.CPUs), "CPU"), c.Host.OS, c.Host.Go, secondsText(c.DurationS))
+	s.line("host", "%s, %s, %s; took %s", plural(int64(c.Host.CPUs), "CPU"), c.Host.OS, c.Host.Go,
+		secondsText(c.DurationS))
 	s.verdictOf(r)
 	s.b.WriteByte('\n')
 	s.sessionMemory(n)
 	s.sessionLimit(n)
 	if i := n.Idle; i != nil && i.Found {
-		s.line("idle expiry", "%.2f s: known after %.2f s, gone after %.2f s (%s asked once each)", i.ExpiryS, i.AliveS, i.DeadS, plural(int64(i.Probes), "session"))
+		s.line("idle expiry", "%.2f s: known after %.2f s, gone after %.2f s (%s asked once each)", i.ExpiryS,
+			i.AliveS, i.DeadS, plural(int64(i.Probes), "session"))
 	} else if i != nil {
 		s.line("idle expiry", "none: still known after %.2f s (--idle-max looks further)", i.AliveS)
 	}
@@ -36,7 +39,8 @@ func (r *Result) WriteSessionCapacity(w io.Writer, color bool) error {
 		s.storm(n.Storm)
 	}
 	q := &r.Sessions
-	s.line("sessions", "%s opened, %s refused or failed, %s expired or lost, %s closed", thousands(q.Opened), thousands(q.Failed), thousands(q.Lost), thousands(q.Closed))
+	s.line("sessions", "%s opened, %s refused or failed, %s expired or lost, %s closed", thousands(q.Opened),
+		thousands(q.Failed), thousands(q.Lost), thousands(q.Closed))
 	s.b.WriteByte('\n')
 	s.line("answer", "%s", s.paint("1", n.Answer))
 	_, err := io.WriteString(w, s.b.String())
@@ -52,8 +56,10 @@ func (s *summary) sessionMemory(n *SessionCapacity) {
 		interval = fmt.Sprintf("95 %%: %s to %s", thousands(int64(ci[0])), thousands(int64(ci[1])))
 	}
 	first, last := n.Points[0], n.Points[len(n.Points)-1]
-	s.line("per session", "%s bytes (%s), %s", thousands(int64(n.BytesPerSession)), interval, plural(int64(len(n.Points)), "step"))
-	s.line("", "%s with %s open, %s with %s", bytesText(first.Bytes), thousands(int64(first.Sessions)), bytesText(last.Bytes), thousands(int64(last.Sessions)))
+	s.line("per session", "%s bytes (%s), %s", thousands(int64(n.BytesPerSession)), interval,
+		plural(int64(len(n.Points)), "step"))
+	s.line("", "%s with %s open, %s with %s", bytesText(first.Bytes), thousands(int64(first.Sessions)),
+		bytesText(last.Bytes), thousands(int64(last.Sessions)))
 }
 
 func (s *summary) sessionLimit(n *SessionCapacity) {
@@ -77,17 +83,21 @@ func (s *summary) released(r *Released) {
 		return fmt.Sprintf("%.0f %% of their memory came back", 100**v)
 	}
 	s.line("deleted", "%s: %s", plural(int64(r.Deleted), "session"), share(r.DeletedShare))
-	s.line("abandoned", "%s, after %s: %s", plural(int64(r.Abandoned), "session"), secondsText(r.WaitedS), share(r.AbandonedShare))
+	s.line("abandoned", "%s, after %s: %s", plural(int64(r.Abandoned), "session"), secondsText(r.WaitedS),
+		share(r.AbandonedShare))
 }
 
 func (s *summary) storm(n *ReconnectStorm) {
 	s.line("storm", "%s drop and reopen at once, %s: all back within %s; %s of %s attempts failed, %s never came back",
-		plural(int64(n.Clients), "client"), plural(int64(n.Waves), "wave"), secondsText(n.AllBackS), thousands(n.Failures), thousands(n.Attempts), thousands(int64(n.NeverBack)))
+		plural(int64(n.Clients), "client"), plural(int64(n.Waves),
+			"wave"), secondsText(n.AllBackS), thousands(n.Failures), thousands(n.Attempts),
+		thousands(int64(n.NeverBack)))
 	if n.FirstError != "" {
 		s.line("", "first failure: %s", n.FirstError)
 	}
 	if n.Setup != nil && n.Setup.Count > 0 {
-		s.line("", "a client is back after p50 %s, p99 %s", microsText(float64(n.Setup.P50US)), microsText(float64(n.Setup.P99US)))
+		s.line("", "a client is back after p50 %s, p99 %s", microsText(float64(n.Setup.P50US)),
+			microsText(float64(n.Setup.P99US)))
 	}
 	for _, row := range []struct {
 		when string
@@ -97,7 +107,8 @@ func (s *summary) storm(n *ReconnectStorm) {
 		if row.c.P99US != nil {
 			p99 = microsText(float64(*row.c.P99US))
 		}
-		s.line("", "others %-7s %s, %s failed: p50 %s, p99 %s, max %s", row.when+":", plural(row.c.Calls, "call"), thousands(row.c.Failed),
+		s.line("", "others %-7s %s, %s failed: p50 %s, p99 %s, max %s", row.when+":", plural(row.c.Calls, "call"),
+			thousands(row.c.Failed),
 			microsText(float64(row.c.P50US)), p99, microsText(float64(row.c.MaxUS)))
 	}
 }

@@ -42,13 +42,15 @@ func sessionSection(n *bench.SessionCapacity) section {
 	}
 	add("Most sessions", limit, how)
 	if i := n.Idle; i != nil && i.Found {
-		add("Idle sessions end after", seconds(i.ExpiryS), fmt.Sprintf("known after %s, gone after %s", seconds(i.AliveS), seconds(i.DeadS)))
+		add("Idle sessions end after", seconds(i.ExpiryS), fmt.Sprintf("known after %s, gone after %s",
+			seconds(i.AliveS), seconds(i.DeadS)))
 	} else if i != nil {
 		add("Idle sessions end after", "not found", "still known after "+seconds(i.AliveS))
 	}
 	if x := n.Released; x != nil {
 		add("Memory back after DELETE", shareText(x.DeletedShare), count(float64(x.Deleted))+" sessions")
-		add("Memory back when abandoned", shareText(x.AbandonedShare), fmt.Sprintf("%s sessions, after %s", count(float64(x.Abandoned)), seconds(x.WaitedS)))
+		add("Memory back when abandoned", shareText(x.AbandonedShare), fmt.Sprintf("%s sessions, after %s",
+			count(float64(x.Abandoned)), seconds(x.WaitedS)))
 	}
 	s.Tables = append(s.Tables, facts)
 	if n.Storm != nil {
@@ -59,7 +61,9 @@ func sessionSection(n *bench.SessionCapacity) section {
 
 // memoryOverSessions draws the steps and the line through them.
 func memoryOverSessions(n *bench.SessionCapacity) *chart {
-	c := &chart{title: "Memory over open sessions", note: "Of " + n.MemoryOf + ", when it had settled after each step; the slope of the line is the memory of a session.", xName: "open sessions"}
+	c := &chart{title: "Memory over open sessions",
+		xName: "open sessions",
+		note:  "Of " + n.MemoryOf + ", when it had settled after each step; the slope of the line is the memory of a session."}
 	steps := series{name: "measured", class: "c4", dots: true}
 	for _, p := range n.Points {
 		steps.x, steps.y = append(steps.x, float64(p.Sessions)), append(steps.y, float64(p.Bytes))
@@ -79,8 +83,10 @@ func memoryOverSessions(n *bench.SessionCapacity) *chart {
 func stormTable(n *bench.ReconnectStorm) table {
 	t := table{
 		Title: "Reconnect storm",
-		Note: fmt.Sprintf("%s clients lost their connections and opened a session anew at once, %d times: all were back within %s; %s of %s attempts failed, %d clients never came back. Meanwhile others made %s calls:",
-			count(float64(n.Clients)), n.Waves, seconds(n.AllBackS), count(float64(n.Failures)), count(float64(n.Attempts)), n.NeverBack, perSecond(n.SteadyRPS)),
+		Note: fmt.Sprintf("%s clients lost their connections and opened a session anew at once, %d times: "+
+			"all were back within %s; %s of %s attempts failed, %d clients never came back. Meanwhile others made %s calls:",
+			count(float64(n.Clients)), n.Waves, seconds(n.AllBackS), count(float64(n.Failures)), count(float64(n.Attempts)),
+			n.NeverBack, perSecond(n.SteadyRPS)),
 		Head: []string{"calls of others", "calls", "failed", "p50", "p99", "max"}, Bad: map[int]bool{},
 	}
 	for i, row := range []struct {
@@ -92,7 +98,8 @@ func stormTable(n *bench.ReconnectStorm) table {
 			p99 = micros(float64(*row.c.P99US))
 		}
 		t.Bad[i] = row.c.Failed > 0
-		t.Rows = append(t.Rows, []string{row.when, count(float64(row.c.Calls)), count(float64(row.c.Failed)), micros(float64(row.c.P50US)), p99, micros(float64(row.c.MaxUS))})
+		t.Rows = append(t.Rows, []string{row.when, count(float64(row.c.Calls)), count(float64(row.c.Failed)),
+			micros(float64(row.c.P50US)), p99, micros(float64(row.c.MaxUS))})
 	}
 	return t
 }
@@ -115,19 +122,24 @@ func overheadSection(o *bench.Overhead) section {
 			"", "p50 direct", "p99 direct", "p50 via", "p99 via", "median of the differences", "95 %", "mean", "95 %"}}
 		for i := range o.Phases {
 			p := &o.Phases[i]
-			t.Rows = append(t.Rows, []string{p.Phase, micros(float64(p.Direct.P50US)), micros(float64(p.Direct.P99US)), micros(float64(p.Via.P50US)),
-				micros(float64(p.Via.P99US)), signedMicros(p.Median.US), differenceRange(&p.Median), signedMicros(p.Mean.US), differenceRange(&p.Mean)})
+			t.Rows = append(t.Rows, []string{p.Phase, micros(float64(p.Direct.P50US)),
+				micros(float64(p.Direct.P99US)), micros(float64(p.Via.P50US)),
+				micros(float64(p.Via.P99US)), signedMicros(p.Median.US), differenceRange(&p.Median),
+				signedMicros(p.Mean.US), differenceRange(&p.Mean)})
 		}
 		s.Tables = append(s.Tables, t)
 	}
 	if a := o.Amplification; a != nil {
-		t := table{Title: "What reaches the upstream server", Head: []string{"for each", "of these", "sessions", "initialize", "server/discover", "tools/list", "tools/call"}}
+		t := table{Title: "What reaches the upstream server", Head: []string{"for each", "of these", "sessions",
+			"initialize", "server/discover", "tools/list", "tools/call"}}
 		for _, row := range []struct {
 			of string
 			n  int64
 			u  *bench.Upstream
-		}{{"session of a client", a.Sessions, &a.PerSession}, {"tools/call", a.Calls, &a.PerCall}, {"tools/list", a.Lists, &a.PerList}} {
-			t.Rows = append(t.Rows, []string{row.of, count(float64(row.n)), digits(row.u.Sessions), digits(row.u.Initialize), digits(row.u.Discover), digits(row.u.List), digits(row.u.Call)})
+		}{{"session of a client", a.Sessions, &a.PerSession}, {"tools/call", a.Calls, &a.PerCall}, {"tools/list",
+			a.Lists, &a.PerList}} {
+			t.Rows = append(t.Rows, []string{row.of, count(float64(row.n)), digits(row.u.Sessions),
+				digits(row.u.Initialize), digits(row.u.Discover), digits(row.u.List), digits(row.u.Call)})
 		}
 		s.Tables = append(s.Tables, t)
 	}
@@ -136,15 +148,19 @@ func overheadSection(o *bench.Overhead) section {
 		if x.Survived != nil {
 			survived = fmt.Sprintf("%s of %d", shareText(x.Survived), x.AtRisk)
 		}
-		s.Tables = append(s.Tables, table{Title: "Sessions among replicas", Head: []string{"replicas", "sessions", "requests", "lost their session", "with random routing", "failed otherwise", "sessions that survive"},
-			Rows: [][]string{{count(float64(x.Replicas)), count(float64(x.Sessions)), count(float64(x.Requests)), digits(100*x.Loss) + " %", digits(100*x.LossRandom) + " %", count(float64(x.Failed)), survived}}})
+		s.Tables = append(s.Tables, table{Title: "Sessions among replicas", Head: []string{"replicas", "sessions",
+			"requests", "lost their session", "with random routing", "failed otherwise", "sessions that survive"},
+			Rows: [][]string{{count(float64(x.Replicas)), count(float64(x.Sessions)), count(float64(x.Requests)),
+				digits(100*x.Loss) + " %", digits(100*x.LossRandom) + " %", count(float64(x.Failed)), survived}}})
 	}
 	return s
 }
 
 // differences draws how many pairs differed by how much.
 func differences(o *bench.Overhead) *chart {
-	c := &chart{title: "Differences of the service time", note: "Pairs of calls by via minus direct; the one per cent at either end is in the bars there.", xName: "via minus direct"}
+	c := &chart{title: "Differences of the service time",
+		note:  "Pairs of calls by via minus direct; the one per cent at either end is in the bars there.",
+		xName: "via minus direct"}
 	bars := series{name: "pairs", class: "c1", steps: true}
 	for _, b := range o.Histogram {
 		bars.x, bars.y = append(bars.x, b.FromUS), append(bars.y, float64(b.Count))

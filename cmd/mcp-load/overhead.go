@@ -27,7 +27,8 @@ type overheadFlags struct {
 }
 
 // notForOverhead lists the flags of run that have no meaning here.
-var notForOverhead = []string{"users", "think-time", "stage", "requests", "streams", "max-in-flight", "overflow", "arrivals",
+var notForOverhead = []string{"users", "think-time", "stage", "requests", "streams", "max-in-flight", "overflow",
+	"arrivals",
 	"threshold", "args-file", "server-pid"}
 
 const (
@@ -74,8 +75,10 @@ func newOverheadCommand(argv []string) *cobra.Command {
 	p.StringVar(&f.direct, "direct", "", "endpoint `URL` of the server itself")
 	p.StringVar(&f.cfg.Via, "via", "", "endpoint `URL` of the gateway")
 	p.StringVar(&f.cfg.ViaTool, "via-tool", "", "`name` of the tool at the gateway; default the same, or the one that ends with it")
-	p.StringVar(&f.upstreamListen, "upstream-listen", "", "start a counting server on this `address`, to which the gateway leads")
-	p.StringVar(&f.upstreamStats, "upstream-stats", "", "`URL` of the counters of an mcp-load mock behind the gateway (/stats)")
+	p.StringVar(&f.upstreamListen, "upstream-listen", "",
+		"start a counting server on this `address`, to which the gateway leads")
+	p.StringVar(&f.upstreamStats, "upstream-stats", "",
+		"`URL` of the counters of an mcp-load mock behind the gateway (/stats)")
 	p.IntVar(&f.cfg.Replicas, "replicas", 0, "replicas behind --via: count the requests that lose their session")
 	p.StringVar(&f.endReplica, "end-replica", "", "`command` of the shell that ends one of the replicas")
 	registerRunFlags(cmd, &f.run, notForOverhead)
@@ -107,7 +110,8 @@ func (f *overheadFlags) finish(cmd *cobra.Command, args []string) ([]output, err
 		return nil, usageError("--replicas is how many there are: at least 2")
 	}
 	if u, err := url.Parse(f.upstreamStats); f.upstreamStats != "" && (err != nil || u.Host == "") {
-		return nil, usageError("--upstream-stats %q is no URL: give one such as http://127.0.0.1:8080/stats", f.upstreamStats)
+		return nil, usageError("--upstream-stats %q is no URL: give one such as http://127.0.0.1:8080/stats",
+			f.upstreamStats)
 	}
 	f.cfg.Config = f.run.cfg
 	f.cfg.URL = f.direct
@@ -197,7 +201,8 @@ func readStats(ctx context.Context, from string) (bench.UpstreamCounts, error) {
 	var s mock.Stats
 	err = json.NewDecoder(io.LimitReader(resp.Body, statsMost)).Decode(&s)
 	if err != nil || s.Schema != mock.StatsSchema {
-		return bench.UpstreamCounts{}, fmt.Errorf("%s has no counters of an mcp-load mock (status %d): give its /stats", from, resp.StatusCode)
+		return bench.UpstreamCounts{}, fmt.Errorf(
+			"%s has no counters of an mcp-load mock (status %d): give its /stats", from, resp.StatusCode)
 	}
 	return countsOf(s), nil
 }

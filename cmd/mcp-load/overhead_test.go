@@ -17,7 +17,8 @@ func TestOverheadOverHTTP(t *testing.T) {
 	_, direct := startMock(t)
 	_, via := startMock(t, "--proxy", direct, "--delay", "5ms")
 	file, page := filepath.Join(t.TempDir(), "o.json"), filepath.Join(t.TempDir(), "o.html")
-	code, stdout, stderr := command(t.Context(), "overhead", "--direct", direct, "--via", via, "-d", "1500ms", "--warmup", "200ms", "--sessions", "10",
+	code, stdout, stderr := command(t.Context(), "overhead", "--direct", direct, "--via", via, "-d", "1500ms",
+		"--warmup", "200ms", "--sessions", "10",
 		"--live", "off", "-o", "json="+file, "-o", "html="+page)
 	if code != 0 && code != exitInvalid || stderr != "" {
 		t.Fatalf("code %d %q, want 0, or 98 on a busy machine\n%s", code, stderr, stdout)
@@ -29,7 +30,8 @@ func TestOverheadOverHTTP(t *testing.T) {
 	for i, name := range []string{"setup", "ttfb", "service"} {
 		p := &o.Phases[i]
 		if ms := p.Median.US / 1000; p.Phase != name || ms < 5 || ms > 40 || p.Median.CI95 == nil && name != "setup" {
-			t.Errorf("phase %s: median of the differences %.2f ms with interval %v, want 5 ms or more", p.Phase, ms, p.Median.CI95)
+			t.Errorf("phase %s: median of the differences %.2f ms with interval %v, want 5 ms or more", p.Phase, ms,
+				p.Median.CI95)
 		}
 	}
 	if !strings.Contains(o.Answer, "The gateway adds") || !strings.Contains(stdout, o.Answer) {
@@ -54,13 +56,15 @@ func TestAmplification(t *testing.T) {
 		_, up := startMock(t)
 		_, via := startMock(t, append([]string{"--proxy", up}, strings.Fields(c.flags)...)...)
 		file := filepath.Join(t.TempDir(), "o.json")
-		code, stdout, stderr := command(t.Context(), "overhead", "--via", via, "--upstream-stats", strings.TrimSuffix(up, "mcp")+"stats", "--live", "off", "-o", "json="+file)
+		code, stdout, stderr := command(t.Context(), "overhead", "--via", via, "--upstream-stats",
+			strings.TrimSuffix(up, "mcp")+"stats", "--live", "off", "-o", "json="+file)
 		if code != 0 || stderr != "" {
 			t.Errorf("%s: code %d %q\n%s", c.flags, code, stderr, stdout)
 			continue
 		}
 		a := resultIn(t, file).Overhead.Amplification
-		if a.PerCall.Sessions != c.sessions || a.PerCall.Initialize != c.sessions || a.PerCall.Call != c.calls || a.PerSession.Sessions != c.setup || a.PerList.List != c.lists || a.Failed != 0 {
+		if a.PerCall.Sessions != c.sessions || a.PerCall.Initialize != c.sessions || a.PerCall.Call != c.calls ||
+			a.PerSession.Sessions != c.setup || a.PerList.List != c.lists || a.Failed != 0 {
 			t.Errorf("%s: got %+v, want %v sessions and %v calls for each call", c.flags, a, c.sessions, c.calls)
 		}
 	}
@@ -77,12 +81,14 @@ func TestUpstreamListen(t *testing.T) {
 	_ = l.Close()
 	_, via := startMock(t, "--proxy", "http://"+addr+"/mcp", "--fan-out", "2")
 	file := filepath.Join(t.TempDir(), "o.json")
-	code, stdout, stderr := command(t.Context(), "overhead", "--upstream-listen", addr, "--via", via, "-d", "1300ms", "--warmup", "100ms", "--sessions", "5",
+	code, stdout, stderr := command(t.Context(), "overhead", "--upstream-listen", addr, "--via", via, "-d", "1300ms",
+		"--warmup", "100ms", "--sessions", "5",
 		"--live", "off", "-o", "json="+file)
 	if code != 0 && code != exitInvalid || stderr != fmt.Sprintf("listening http://%s/mcp\n", addr) {
 		t.Fatalf("code %d %q\n%s", code, stderr, stdout)
 	}
-	if o := resultIn(t, file).Overhead; o.Direct != "http://"+addr+"/mcp" || o.Pairs == 0 || o.Amplification == nil || o.Amplification.PerCall.Call != 2 {
+	if o := resultIn(t, file).Overhead; o.Direct != "http://"+addr+"/mcp" || o.Pairs == 0 || o.Amplification == nil ||
+		o.Amplification.PerCall.Call != 2 {
 		t.Errorf("overhead = %+v, want pairs with our server and two calls for each", o)
 	}
 }
@@ -109,10 +115,12 @@ func TestReplicas(t *testing.T) {
 	}{
 		{"random", []string{"--via", random}, 0.61, 0.72, "as with routing that does not know sessions"},
 		{"stateless", []string{"--via", random, "--protocol", "2026-07-28"}, 0, 0, "0 % of the calls failed"},
-		{"sticky", []string{"--via", sticky, "--end-replica", fmt.Sprintf("kill %d", last)}, 0, 0, "% of the sessions live on without one replica"},
+		{"sticky", []string{"--via", sticky, "--end-replica", fmt.Sprintf("kill %d", last)}, 0, 0,
+			"% of the sessions live on without one replica"},
 	} {
 		file := filepath.Join(t.TempDir(), "o.json")
-		args := append([]string{"overhead", "--replicas", fmt.Sprint(k), "--seed", "5", "--live", "off", "-o", "json=" + file}, c.args...)
+		args := append([]string{"overhead", "--replicas", fmt.Sprint(k), "--seed", "5", "--live", "off", "-o",
+			"json=" + file}, c.args...)
 		code, stdout, stderr := command(t.Context(), args...)
 		if code != 0 || stderr != "" || !strings.Contains(stdout, c.answer) {
 			t.Errorf("%s: code %d %q, want 0 and %q\n%s", c.name, code, stderr, c.answer, stdout)
@@ -120,7 +128,8 @@ func TestReplicas(t *testing.T) {
 		}
 		o := resultIn(t, file).Overhead.Replicas
 		if o.Loss < c.low || o.Loss > c.high || o.Requests != 1000 || o.Failed != 0 {
-			t.Errorf("%s: loss %.3f of %d, %d failed, want %.2f to %.2f of 1000", c.name, o.Loss, o.Requests, o.Failed, c.low, c.high)
+			t.Errorf("%s: loss %.3f of %d, %d failed, want %.2f to %.2f of 1000", c.name, o.Loss, o.Requests,
+				o.Failed, c.low, c.high)
 		}
 		if c.name == "sticky" && (o.Survived == nil || *o.Survived < 0.6 || *o.Survived > 0.74) {
 			t.Errorf("survival = %+v, want that of two of three replicas", o)

@@ -23,7 +23,8 @@ type sessionsFlags struct {
 }
 
 // notForSessions lists the flags of run that have no meaning here.
-var notForSessions = []string{"concurrency", "users", "think-time", "stage", "duration", "time", "requests", "warmup", "sessions",
+var notForSessions = []string{"concurrency", "users", "think-time", "stage", "duration", "time", "requests", "warmup",
+	"sessions",
 	"streams", "max-in-flight", "overflow", "arrivals", "threshold", "args-file"}
 
 const sessionsHelp = `What sessions cost a server, and what becomes of them.
@@ -109,7 +110,8 @@ func (f *sessionsFlags) finish(cmd *cobra.Command, args []string) ([]output, err
 	if err != nil {
 		return nil, err
 	}
-	for name, n := range map[string]int64{"max": int64(f.cfg.Max), "steps": int64(f.cfg.Steps), "settle": int64(f.cfg.Settle), "storm-time": int64(f.cfg.StormTime)} {
+	for name, n := range map[string]int64{"max": int64(f.cfg.Max), "steps": int64(f.cfg.Steps),
+		"settle": int64(f.cfg.Settle), "storm-time": int64(f.cfg.StormTime)} {
 		if n <= 0 {
 			return nil, usageError("--%s must be more than zero", name)
 		}

@@ -42,7 +42,8 @@ func TestSessionsOverHTTP(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	peer, url := startMock(t, "--bytes-per-session", "1MiB", "--max-sessions", "40", "--idle-ttl", "2s")
 	file, page := filepath.Join(t.TempDir(), "s.json"), filepath.Join(t.TempDir(), "s.html")
-	code, stdout, stderr := command(t.Context(), "sessions", url, "--server-pid", strconv.Itoa(peer.Process.Pid), "--max", "48", "--steps", "12",
+	code, stdout, stderr := command(t.Context(), "sessions", url, "--server-pid", strconv.Itoa(peer.Process.Pid),
+		"--max", "48", "--steps", "12",
 		"--settle", "60ms", "--idle-max", "4s", "--storm-time", "300ms", "-r", "400", "--live", "off", "-o", "json="+file, "-o", "html="+page)
 	if code != 0 && code != exitInvalid || stderr != "" {
 		t.Fatalf("code %d %q, want 0, or 98 on a busy machine\n%s", code, stderr, stdout)
@@ -60,7 +61,8 @@ func TestSessionsOverHTTP(t *testing.T) {
 	if n.Storm == nil || n.Storm.Clients != 16 || n.Storm.NeverBack != 0 || n.Storm.During.Calls == 0 {
 		t.Errorf("storm %+v, want 16 clients, all back, and calls of others meanwhile", n.Storm)
 	}
-	if !strings.Contains(stdout, "\n  limit          40 sessions; confirmed") || strings.Index(stdout, "target") > strings.Index(stdout, "verdict") {
+	if !strings.Contains(stdout, "\n  limit          40 sessions; confirmed") || strings.Index(stdout,
+		"target") > strings.Index(stdout, "verdict") {
 		t.Errorf("the text does not begin with the conditions, or lacks the limit:\n%s", stdout)
 	}
 	if html, err := os.ReadFile(page); err != nil || !bytes.Contains(html, []byte("Memory over open sessions")) {
@@ -71,9 +73,11 @@ func TestSessionsOverHTTP(t *testing.T) {
 // TestSessionsOfCommand starts the server itself.
 func TestSessionsOfCommand(t *testing.T) {
 	t.Setenv(selfEnv, "1")
-	code, stdout, stderr := command(t.Context(), "sessions", "--max", "20", "--steps", "7", "--settle", "20ms", "--idle-max", "0", "--storm", "0",
+	code, stdout, stderr := command(t.Context(), "sessions", "--max", "20", "--steps", "7", "--settle", "20ms",
+		"--idle-max", "0", "--storm", "0",
 		"--live", "off", "--", os.Args[0], "mock", "--http", "{addr}", "--bytes-per-session", "1MiB")
-	if code != 0 || !strings.Contains(stdout, "none up to 20 sessions") || !strings.Contains(stdout, "A session costs 1") || stderr != "" {
+	if code != 0 || !strings.Contains(stdout, "none up to 20 sessions") || !strings.Contains(stdout,
+		"A session costs 1") || stderr != "" {
 		t.Errorf("code %d %q, want 0 and the cost of a session:\n%s", code, stderr, stdout)
 	}
 }
