@@ -119,13 +119,11 @@ func overheadSection(o *bench.Overhead) section {
 	}
 	if len(o.Phases) > 0 {
 		t := table{Title: "Phases", Note: "Differences are via minus direct, pair by pair.", Head: []string{
-			"", "p50 direct", "p99 direct", "p50 via", "p99 via", "median of the differences", "95 %", "mean", "95 %"}}
+			"", "p50 direct", "p99 direct", "p50 via", "p99 via", "median of the differences", "their mean"}}
 		for i := range o.Phases {
 			p := &o.Phases[i]
-			t.Rows = append(t.Rows, []string{p.Phase, micros(float64(p.Direct.P50US)),
-				micros(float64(p.Direct.P99US)), micros(float64(p.Via.P50US)),
-				micros(float64(p.Via.P99US)), signedMicros(p.Median.US), differenceRange(&p.Median),
-				signedMicros(p.Mean.US), differenceRange(&p.Mean)})
+			t.Rows = append(t.Rows, []string{p.Phase, micros(float64(p.Direct.P50US)), micros(float64(p.Direct.P99US)),
+				micros(float64(p.Via.P50US)), micros(float64(p.Via.P99US)), withRange(&p.Median), withRange(&p.Mean)})
 		}
 		s.Tables = append(s.Tables, t)
 	}
@@ -185,9 +183,49 @@ func signedMicros(us float64) string {
 	return micros(us)
 }
 
+// withRange writes a difference with its interval.
+func withRange(d *bench.Difference) string {
+	return signedMicros(d.US) + " (" + differenceRange(d) + ")"
+}
+
 func differenceRange(d *bench.Difference) string {
 	if d.CI95 == nil {
-		return "too few pairs"
+		return "too few pairs for an interval"
 	}
-	return signedMicros(d.CI95[0]) + " to " + signedMicros(d.CI95[1])
+	return "95 %: " + signedMicros(d.CI95[0]) + " to " + signedMicros(d.CI95[1])
+}
+
+// measuredFigures are the few numbers that a reader of such a result looks for first.
+func measuredFigures(r *bench.Result) []figure {
+	var out []figure
+	if n := r.SessionCapacity; n != nil {
+		if n.MemoryOf != "" {
+			out = append(out, figure{Value: bytesText(n.BytesPerSession), Name: "a session"})
+		}
+		most := figure{Value: count(float64(n.MaxSessions)), Name: "sessions at most"}
+		if n.MaxSessions == 0 {
+			most = figure{Value: count(float64(n.Tried)), Name: "sessions", Note: "none was refused"}
+		}
+		out = append(out, most)
+		if i := n.Idle; i != nil && i.Found {
+			out = append(out, figure{Value: seconds(i.ExpiryS), Name: "until an idle session ends"})
+		}
+		if s := n.Storm; s != nil {
+			out = append(out, figure{
+				Value: seconds(s.AllBackS), Name: "until all are back", Note: count(float64(s.Clients)) + " clients at once", Bad: s.NeverBack > 0})
+		}
+	}
+	if o := r.Overhead; o != nil {
+		for i := range o.Phases {
+			p := &o.Phases[i]
+			out = append(out, figure{Value: signedMicros(p.Median.US), Name: p.Phase + ", via minus direct", Note: differenceRange(&p.Median)})
+		}
+		if a := o.Amplification; a != nil {
+			out = append(out, figure{Value: digits(a.PerCall.Call) + "×", Name: "calls upstream", Note: digits(a.PerCall.Sessions) + " sessions for each call"})
+		}
+		if x := o.Replicas; x != nil {
+			out = append(out, figure{Value: digits(100*x.Loss) + " %", Name: "requests without their session", Bad: x.Lost > 0})
+		}
+	}
+	return out
 }
