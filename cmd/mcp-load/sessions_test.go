@@ -108,6 +108,7 @@ func TestMeasureCommandsRefuse(t *testing.T) {
 		{"overhead --via " + dead + " --replicas 1", exitUsage, "at least 2"},
 		{"overhead --via " + dead + " --direct " + dead + " --end-replica true", exitUsage, "needs --replicas"},
 		{"overhead --via " + dead + " --upstream-listen 80", exitUsage, "give an address"},
+		{"overhead --via " + dead + " --upstream-stats http://127.0.0.1:1/stats", exitRuntime, "counters of the upstream server cannot be read"},
 		{"overhead --via " + dead + " --upstream-stats stats", exitUsage, "is no URL"},
 	} {
 		code, stdout, stderr := command(t.Context(), strings.Fields(c.args)...)
