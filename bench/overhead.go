@@ -221,6 +221,8 @@ func (o *Overhead) sentence(compared bool) string {
 		what := "The gateway adds " + p.Median.text() + " to a call"
 		if ci := p.Median.CI95; ci != nil && ci[0] <= 0 && 0 <= ci[1] {
 			what = "No difference between the two ways is to be seen: " + p.Median.text()
+		} else if p.Median.US < 0 {
+			what = "A call is faster through the gateway: the difference is " + p.Median.text()
 		}
 		parts = append(parts, what)
 	}

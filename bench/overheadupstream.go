@@ -157,5 +157,9 @@ func (a *Amplification) sentence() string {
 		return text + fmt.Sprintf(" and opens no session for it (%.3g for each session of a client)",
 			a.PerSession.Sessions)
 	}
-	return text + fmt.Sprintf(" and opens %.3g sessions (%.3g initialize)", p.Sessions, p.Initialize)
+	noun := "sessions"
+	if p.Sessions == 1 {
+		noun = "session"
+	}
+	return text + fmt.Sprintf(" and opens %.3g %s (%.3g initialize)", p.Sessions, noun, p.Initialize)
 }
