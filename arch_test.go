@@ -63,7 +63,7 @@ var owners = map[string][]string{
 	"golang.org/x/sys":                        {"transport", "bench/mock"},
 	"golang.org/x/term":                       {"cmd/mcp-load"},
 	"net/http":                                {"transport", "transport/client", "bench/mock", "cmd/mcp-load", "examples"},
-	"os/exec":                                 {"transport/client"},
+	"os/exec":                                 {"transport/client", "cmd/mcp-load"},
 }
 
 // covers reports whether name is root or lies below it.

@@ -3,8 +3,6 @@ package bench
 import (
 	"runtime"
 	"time"
-
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // result puts together what the collector has found.
@@ -154,7 +152,8 @@ func (r *run) verdict(c *collector, window time.Duration, res *Result) Verdict {
 	}
 	paced := r.cfg.open() || r.cfg.Users > 0
 	if paced {
-		v.LagP99US = quantileOf(c.total.lag, 99)
+		res.Lag = distOf(c.total.lag, nil)
+		v.LagP99US = res.Lag.P99US
 	}
 	e := evidence{
 		open: r.cfg.open(), paced: paced, inProcess: r.cfg.InProcess, scheduled: begun + r.dropped.Load(), begun: begun, window: window,
@@ -166,13 +165,6 @@ func (r *run) verdict(c *collector, window time.Duration, res *Result) Verdict {
 	v.Reasons = e.reasons()
 	v.Valid = len(v.Reasons) == 0
 	return v
-}
-
-func quantileOf(h *hdr.Histogram, percent float64) int64 {
-	if h.TotalCount() == 0 {
-		return 0
-	}
-	return h.ValueAtPercentile(percent)
 }
 
 // target names what the load was offered to.

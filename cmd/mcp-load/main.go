@@ -82,7 +82,7 @@ func newRootCommand(argv []string) *cobra.Command {
 		return &exitError{exitUsage, err.Error() + " (see " + cmd.CommandPath() + " --help)"}
 	})
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newRunCommand(argv), newServeCommand(), newMockCommand())
+	root.AddCommand(newRunCommand(argv), newServeCommand(), newMockCommand(), newSelftestCommand())
 	return root
 }
 
