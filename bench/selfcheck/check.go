@@ -1,6 +1,7 @@
 package selfcheck
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -20,6 +21,12 @@ const (
 	// Busy is a value of which nothing can be said, because the machine was too busy.
 	Busy Outcome = "busy"
 )
+
+// excuse is why a value may be wrong without a fault of the generator. The zero value is none.
+type excuse struct {
+	text string
+	void bool // nothing may be said of the value, even where it is as expected
+}
 
 // Check is one value that is known beforehand, and what was measured. Low and High are the limits, both allowed.
 type Check struct {
@@ -41,54 +48,51 @@ const waits = 4
 
 // duration adds a check of a time: it must be within share of want. The noise is what this machine has added to one
 // wait while it was measured; where that could explain the difference, the check says nothing.
-func (s *session) duration(oracle int, what string, got, want time.Duration, share float64, noise time.Duration, excuse string) {
+func (s *session) duration(oracle int, what string, got, want time.Duration, share float64, noise time.Duration, why excuse) {
 	tolerance := time.Duration(share * float64(want))
-	if excuse == "" {
-		excuse = held(noise, tolerance)
-	}
 	s.add(Check{
 		Oracle: oracle, What: what, Unit: "us", Low: micros(want - tolerance), Expected: micros(want),
 		High: micros(want + tolerance), Measured: micros(got),
-	}, excuse)
+	}, cmp.Or(why, held(noise, tolerance)))
 }
 
 // count adds a check of a number, which must be between low and high.
-func (s *session) count(oracle int, what string, got, low, expected, high int64, excuse string) {
+func (s *session) count(oracle int, what string, got, low, expected, high int64, why excuse) {
 	s.add(Check{
 		Oracle: oracle, What: what, Low: float64(low), Expected: float64(expected), High: float64(high), Measured: float64(got),
-	}, excuse)
+	}, why)
 }
 
 // exact adds a check of a number that can only be one.
 func (s *session) exact(oracle int, what string, got, want int64) {
-	s.count(oracle, what, got, want, want, want, "")
+	s.count(oracle, what, got, want, want, want, excuse{})
 }
 
 // holds adds a check of something that is so or is not.
-func (s *session) holds(oracle int, what string, ok bool, excuse string) {
+func (s *session) holds(oracle int, what string, ok bool, why excuse) {
 	got := 0.0
 	if ok {
 		got = 1
 	}
-	s.add(Check{Oracle: oracle, What: what, Unit: "bool", Low: 1, Expected: 1, High: 1, Measured: got}, excuse)
+	s.add(Check{Oracle: oracle, What: what, Unit: "bool", Low: 1, Expected: 1, High: 1, Measured: got}, why)
 }
 
-// held says that this machine let the generator wait too long for a tolerance, or "". The waits of the peer are its own
+// held says that this machine let the generator wait too long for a tolerance. The waits of the peer are its own
 // and not known; they are taken to be as long.
-func held(noise, tolerance time.Duration) string {
+func held(noise, tolerance time.Duration) excuse {
 	if waits*noise <= tolerance {
-		return ""
+		return excuse{}
 	}
-	return fmt.Sprintf("this machine let the generator wait %s, at most %s is tolerated", short(noise), short(tolerance/waits))
+	return excuse{text: fmt.Sprintf("this machine let the generator wait %s, at most %s is tolerated", short(noise), short(tolerance/waits))}
 }
 
-// add judges a check. A value that is wrong is excused where the machine was too busy.
-func (s *session) add(c Check, excuse string) {
+// add judges a check.
+func (s *session) add(c Check, why excuse) {
 	c.Outcome = Pass
 	switch {
-	case c.within():
-	case excuse != "":
-		c.Outcome, c.Why = Busy, excuse
+	case c.within() && !why.void:
+	case why.text != "":
+		c.Outcome, c.Why = Busy, why.text
 	default:
 		c.Outcome, c.Why = Fail, fmt.Sprintf("measured %s, expected %s", c.measuredText(), c.expectedText())
 	}
@@ -103,12 +107,12 @@ func (c *Check) within() bool {
 	return c.Low <= c.Measured && c.Measured <= c.High
 }
 
-// invalid says why a run cannot be trusted, or "".
-func invalid(res *bench.Result) string {
+// invalid says why a run cannot be trusted.
+func invalid(res *bench.Result) excuse {
 	if res.Verdict.Valid {
-		return ""
+		return excuse{}
 	}
-	return "INVALID: " + res.Verdict.Reasons[0]
+	return excuse{text: "INVALID: " + res.Verdict.Reasons[0], void: true}
 }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

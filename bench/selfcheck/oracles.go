@@ -23,8 +23,8 @@ func (s *session) impossible(ctx context.Context) error {
 		return err
 	}
 	v := &res.Verdict
-	s.holds(3, "an impossible rate is INVALID (exit 98)", !v.Valid, "")
-	s.count(3, "delivered of 1,000 asked for", int64(1000*v.DeliveredRPS/v.AskedRPS), 0, 0, 989, "")
+	s.holds(3, "an impossible rate is INVALID (exit 98)", !v.Valid, excuse{})
+	s.count(3, "delivered of 1,000 asked for", int64(1000*v.DeliveredRPS/v.AskedRPS), 0, 0, 989, excuse{})
 	return nil
 }
 
@@ -55,7 +55,7 @@ func (s *session) sessions(ctx context.Context) error {
 		resident[i] = float64(res.Server.RSSEndBytes)
 	}
 	slope := (resident[1] - resident[0]) / (sessionsMany - sessionsFew)
-	s.count(6, "KiB for each session", int64(slope/1024), 973, 1024, 1075, "")
+	s.count(6, "KiB for each session", int64(slope/1024), 973, 1024, 1075, excuse{})
 	full, err := s.offer(ctx, p, bench.Config{Concurrency: 1, Sessions: sessionsMost + 10, Requests: 1})
 	if err != nil {
 		return err
@@ -83,14 +83,14 @@ func (s *session) expiry(ctx context.Context) error {
 		})
 	}
 	runs.Wait()
-	excuse := held(machine.end().At(100), s.form.idle/5)
+	busy := held(machine.end().At(100), s.form.idle/5)
 	for _, err := range errs {
 		if err != nil {
 			return err
 		}
 	}
-	s.count(6, fmt.Sprintf("lost with pauses of 80 %% of %s", s.form.idle), lost[0], 0, 0, 0, excuse)
-	s.count(6, "lost with pauses of 120 %", lost[1], calls-1, calls, calls, excuse) // the first pause may be shorter
+	s.count(6, fmt.Sprintf("lost with pauses of 80 %% of %s", s.form.idle), lost[0], 0, 0, 0, busy)
+	s.count(6, "lost with pauses of 120 %", lost[1], calls-1, calls, calls, busy) // the first pause may be shorter
 	return nil
 }
 
@@ -185,6 +185,6 @@ func (s *session) merging(context.Context) error {
 	}
 	got, want := sum.Dist(), single.Dist()
 	s.exact(12, fmt.Sprintf("samples of %d workers", mergeWorkers), got.Count, mergeSamples)
-	s.holds(12, "merged histogram equals that of all", got.HDR == want.HDR && got.P99US == want.P99US, "")
+	s.holds(12, "merged histogram equals that of all", got.HDR == want.HDR && got.P99US == want.P99US, excuse{})
 	return nil
 }

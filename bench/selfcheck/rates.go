@@ -110,7 +110,7 @@ func (s *session) trial(ctx context.Context, p *Peer, c bench.Config) (*Trial, e
 	}
 	t := Trial{
 		Loop: res.Conditions.Loop, RateRPS: c.Rate, Concurrency: c.Concurrency, CompletedRPS: res.Verdict.CompletedRPS,
-		CPUUS: cpuPerCall(res), Valid: res.Verdict.Valid, Why: invalid(res),
+		CPUUS: cpuPerCall(res), Valid: res.Verdict.Valid, Why: invalid(res).text,
 	}
 	s.report.Rates.Trials = append(s.report.Rates.Trials, t)
 	return &t, nil

@@ -16,7 +16,7 @@ func TestJudge(t *testing.T) {
 	const ms = time.Millisecond
 	interval := func(low, high int64) func(*session) {
 		return func(s *session) {
-			s.add(Check{Unit: "us", Low: 23e3, Expected: 23e3, High: 23e3, Interval: &[2]int64{low, high}}, "")
+			s.add(Check{Unit: "us", Low: 23e3, Expected: 23e3, High: 23e3, Interval: &[2]int64{low, high}}, excuse{})
 		}
 	}
 	for _, tt := range []struct {
@@ -26,19 +26,20 @@ func TestJudge(t *testing.T) {
 		expected string
 		measured string
 	}{
-		{"time", func(s *session) { s.duration(1, "p99", 410*ms, 400*ms, 0.05, 0, "") }, Pass, "400ms ± 5 %", "410ms"},
-		{"at the limit", func(s *session) { s.duration(1, "p99", 420*ms, 400*ms, 0.05, 0, "") }, Pass, "400ms ± 5 %", "420ms"},
-		{"too long", func(s *session) { s.duration(1, "p99", 421*ms, 400*ms, 0.05, 5*ms, "") }, Fail, "400ms ± 5 %", "421ms"},
-		{"too short", func(s *session) { s.duration(1, "p99", 379*ms, 400*ms, 0.05, 5*ms, "") }, Fail, "400ms ± 5 %", "379ms"},
-		{"too long, noise", func(s *session) { s.duration(1, "p99", 421*ms, 400*ms, 0.05, 6*ms, "") }, Busy, "400ms ± 5 %", "421ms"},
-		{"noise that did no harm", func(s *session) { s.duration(1, "p99", 401*ms, 400*ms, 0.05, 90*ms, "") }, Pass, "400ms ± 5 %", "401ms"},
-		{"too long, INVALID", func(s *session) { s.duration(1, "p99", 421*ms, 400*ms, 0.05, 0, "INVALID: late") }, Busy, "400ms ± 5 %", "421ms"},
+		{"time", func(s *session) { s.duration(1, "p99", 410*ms, 400*ms, 0.05, 0, excuse{}) }, Pass, "400ms ± 5 %", "410ms"},
+		{"at the limit", func(s *session) { s.duration(1, "p99", 420*ms, 400*ms, 0.05, 0, excuse{}) }, Pass, "400ms ± 5 %", "420ms"},
+		{"too long", func(s *session) { s.duration(1, "p99", 421*ms, 400*ms, 0.05, 5*ms, excuse{}) }, Fail, "400ms ± 5 %", "421ms"},
+		{"too short", func(s *session) { s.duration(1, "p99", 379*ms, 400*ms, 0.05, 5*ms, excuse{}) }, Fail, "400ms ± 5 %", "379ms"},
+		{"too long, noise", func(s *session) { s.duration(1, "p99", 421*ms, 400*ms, 0.05, 6*ms, excuse{}) }, Busy, "400ms ± 5 %", "421ms"},
+		{"noise that did no harm", func(s *session) { s.duration(1, "p99", 401*ms, 400*ms, 0.05, 90*ms, excuse{}) }, Pass, "400ms ± 5 %", "401ms"},
+		{"too long, INVALID", func(s *session) { s.duration(1, "p99", 421*ms, 400*ms, 0.05, 0, excuse{"INVALID: late", true}) }, Busy, "400ms ± 5 %", "421ms"},
+		{"within, INVALID", func(s *session) { s.duration(1, "p99", 401*ms, 400*ms, 0.05, 0, excuse{"INVALID: late", true}) }, Busy, "400ms ± 5 %", "401ms"},
 		{"count", func(s *session) { s.exact(10, "events", 190, 190) }, Pass, "190", "190"},
 		{"one missing", func(s *session) { s.exact(10, "events", 189, 190) }, Fail, "190", "189"},
-		{"range", func(s *session) { s.count(1, "bad", 11, 9, 10, 11, "") }, Pass, "9 to 11", "11"},
-		{"out of range", func(s *session) { s.count(1, "bad", 12, 9, 10, 11, "") }, Fail, "9 to 11", "12"},
-		{"holds", func(s *session) { s.holds(3, "INVALID", true, "") }, Pass, "yes", "yes"},
-		{"does not hold", func(s *session) { s.holds(3, "INVALID", false, "") }, Fail, "yes", "no"},
+		{"range", func(s *session) { s.count(1, "bad", 11, 9, 10, 11, excuse{}) }, Pass, "9 to 11", "11"},
+		{"out of range", func(s *session) { s.count(1, "bad", 12, 9, 10, 11, excuse{}) }, Fail, "9 to 11", "12"},
+		{"holds", func(s *session) { s.holds(3, "INVALID", true, excuse{}) }, Pass, "yes", "yes"},
+		{"does not hold", func(s *session) { s.holds(3, "INVALID", false, excuse{}) }, Fail, "yes", "no"},
 		{"covers", interval(20e3, 26e3), Pass, "covers 23ms", "20ms to 26ms"},
 		{"beside", interval(23_100, 26e3), Fail, "covers 23ms", "23.1ms to 26ms"},
 	} {
@@ -117,9 +118,9 @@ func runWith(t *testing.T, o Options) (*Report, error) {
 func TestTable(t *testing.T) {
 	s := &session{report: &Report{Form: "short", Version: "dev"}}
 	s.duration(1, "open loop: p99", 1210*time.Millisecond, 880*time.Millisecond, 0.05, 0,
-		"INVALID: the generator began calls late: schedule lag p99 152 ms, at most 44.1 ms is tolerated; other work held it up")
+		excuse{"INVALID: the generator began calls late: schedule lag p99 152 ms, at most 44.1 ms is tolerated; other work held it up", true})
 	s.exact(10, "events, 1 of 20 dropped on 10 streams", 189, 190)
-	s.count(1, "10 in flight: long service times", 10, 9, 10, 11, "")
+	s.count(1, "10 in flight: long service times", 10, 9, 10, 11, excuse{})
 	s.report.Rates = &Rates{}
 	s.report.count()
 	var b strings.Builder

@@ -70,17 +70,17 @@ func (s *session) stallTail(name string, res *bench.Result, most float64, noise 
 }
 
 // stallHidden counts the times that show the stall to who does not count from the intended start.
-func (s *session) stallHidden(capped, closed *bench.Result, excuse string) error {
+func (s *session) stallHidden(capped, closed *bench.Result, busy excuse) error {
 	service, err := longer(all(capped).Service, s.form.stallFor/4)
 	if err != nil {
 		return err
 	}
-	s.count(1, "10 in flight: long service times", service, stallCap-1, stallCap, stallCap+1, cmp.Or(invalid(capped), excuse))
+	s.count(1, "10 in flight: long service times", service, stallCap-1, stallCap, stallCap+1, cmp.Or(invalid(capped), busy))
 	response, err := longer(all(closed).Response, s.form.stallFor/4)
 	if err != nil {
 		return err
 	}
-	s.count(1, "closed loop of one: long response times", response, 1, 1, 1, cmp.Or(invalid(closed), excuse))
+	s.count(1, "closed loop of one: long response times", response, 1, 1, 1, cmp.Or(invalid(closed), busy))
 	return nil
 }
 

@@ -47,7 +47,7 @@ func newSelftestCommand() *cobra.Command {
 	p := cmd.Flags()
 	p.SortFlags = false
 	p.BoolVar(&f.quick, "quick", false, "20 seconds instead of 90, with fewer samples")
-	p.BoolVar(&f.full, "full", false, "oracles 1 and 2 in full length: about seven minutes")
+	p.BoolVar(&f.full, "full", false, "oracles 1 and 2 in full length: about six minutes")
 	p.IntSliceVar(&f.oracles, "oracle", nil, "`numbers` of the oracles to try, such as 1,2; default all, and the highest rates")
 	p.StringArrayVarP(&f.outputs, "output", "o", nil, "write json=FILE")
 	return cmd
