@@ -48,7 +48,7 @@ const waits = 4
 
 // duration adds a check of a time: it must be within share of want. The noise is what this machine has added to one
 // wait while it was measured; where that could explain the difference, the check says nothing.
-func (s *session) duration(oracle int, what string, got, want time.Duration, share float64, noise time.Duration, why excuse) {
+func (s *session) duration(oracle int, what string, got, want time.Duration, share float64, noise delay, why excuse) {
 	tolerance := time.Duration(share * float64(want))
 	s.add(Check{
 		Oracle: oracle, What: what, Unit: "us", Low: micros(want - tolerance), Expected: micros(want),
@@ -77,13 +77,20 @@ func (s *session) holds(oracle int, what string, ok bool, why excuse) {
 	s.add(Check{Oracle: oracle, What: what, Unit: "bool", Low: 1, Expected: 1, High: 1, Measured: got}, why)
 }
 
-// held says that this machine let the generator wait too long for a tolerance. The waits of the peer are its own
-// and not known; they are taken to be as long.
-func held(noise, tolerance time.Duration) excuse {
-	if waits*noise <= tolerance {
+// delay is how long this machine has let the generator wait, and how often a value may have met that.
+type delay struct {
+	length time.Duration
+	times  int
+}
+
+// held says that this machine let the generator wait too long for a tolerance. The waits of the peer are its own and not
+// known; they are taken to be as long.
+func held(noise delay, tolerance time.Duration) excuse {
+	most := tolerance / time.Duration(noise.times)
+	if noise.length <= most {
 		return excuse{}
 	}
-	return excuse{text: fmt.Sprintf("this machine let the generator wait %s, at most %s is tolerated", short(noise), short(tolerance/waits))}
+	return excuse{text: fmt.Sprintf("this machine let the generator wait %s, at most %s is tolerated", short(noise.length), short(most))}
 }
 
 // add judges a check.

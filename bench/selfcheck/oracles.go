@@ -83,7 +83,7 @@ func (s *session) expiry(ctx context.Context) error {
 		})
 	}
 	runs.Wait()
-	busy := held(machine.end().At(100), s.form.idle/5)
+	busy := held(delay{machine.end().At(100), waits}, s.form.idle/5)
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -110,7 +110,7 @@ func (s *session) streams(ctx context.Context) error {
 	machine := startProbe()
 	res, err := s.against(ctx, bench.Config{Rate: 10, Sessions: streamCount, Streams: true, Duration: window},
 		"--events", fmt.Sprint(events), "--gap", eventGap.String(), "--first", eventFirst.String(), "--drop", "7")
-	noise := machine.end().At(50)
+	noise := delay{machine.end().At(50), waits}
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (s *session) queue(ctx context.Context) error {
 	d, floor := all(res).Response, ofMicros(float64(s.report.Noise.Response.P50US))
 	mean := time.Duration(float64(time.Second) / (f.queueRate - f.arrivalRate))
 	share := queueSigmas * meanDeviation(f.arrivalRate, f.queueRate, d.Count)
-	s.duration(2, "mean", ofMicros(d.MeanUS), mean+floor, share, ofMicros(noise.MeanUS), invalid(res))
+	s.duration(2, "mean", ofMicros(d.MeanUS), mean+floor, share, delay{ofMicros(noise.MeanUS), waits}, invalid(res))
 
 	p99 := time.Duration(-math.Log(0.01)*float64(mean)) + floor
 	if d.Count < tailSamples {
@@ -45,7 +45,7 @@ func (s *session) queue(ctx context.Context) error {
 	s.add(Check{
 		Oracle: 2, What: "95 % interval of p99", Unit: "us", Low: micros(p99), Expected: micros(p99), High: micros(p99),
 		Measured: float64(d.P99US), Interval: d.P99CI95US,
-	}, cmp.Or(invalid(res), held(ofMicros(float64(noise.P99US)), p99/10)))
+	}, cmp.Or(invalid(res), held(delay{ofMicros(float64(noise.P99US)), waits}, p99/10)))
 	return nil
 }
 

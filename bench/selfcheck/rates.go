@@ -56,7 +56,7 @@ func (s *session) rates(ctx context.Context) error {
 	return s.openRate(ctx, p)
 }
 
-// openRate raises the rate until it is too high, and halves the bracket that is left.
+// openRate raises the rate until it and the next are too high, and halves the bracket that is left.
 func (s *session) openRate(ctx context.Context, p *Peer) error {
 	r := s.report.Rates
 	high := 0.0
@@ -65,9 +65,13 @@ func (s *session) openRate(ctx context.Context, p *Peer) error {
 		if err != nil {
 			return err
 		}
-		if !ok {
+		switch {
+		case ok:
+			high = 0
+		case high == 0:
 			high = rate
-			break
+		default:
+			rate = rateMost // two rates in a row were too high
 		}
 	}
 	for range s.form.halves {

@@ -26,14 +26,20 @@ func TestJudge(t *testing.T) {
 		expected string
 		measured string
 	}{
-		{"time", func(s *session) { s.duration(1, "p99", 410*ms, 400*ms, 0.05, 0, excuse{}) }, Pass, "400ms ± 5 %", "410ms"},
-		{"at the limit", func(s *session) { s.duration(1, "p99", 420*ms, 400*ms, 0.05, 0, excuse{}) }, Pass, "400ms ± 5 %", "420ms"},
-		{"too long", func(s *session) { s.duration(1, "p99", 421*ms, 400*ms, 0.05, 5*ms, excuse{}) }, Fail, "400ms ± 5 %", "421ms"},
-		{"too short", func(s *session) { s.duration(1, "p99", 379*ms, 400*ms, 0.05, 5*ms, excuse{}) }, Fail, "400ms ± 5 %", "379ms"},
-		{"too long, noise", func(s *session) { s.duration(1, "p99", 421*ms, 400*ms, 0.05, 6*ms, excuse{}) }, Busy, "400ms ± 5 %", "421ms"},
-		{"noise that did no harm", func(s *session) { s.duration(1, "p99", 401*ms, 400*ms, 0.05, 90*ms, excuse{}) }, Pass, "400ms ± 5 %", "401ms"},
-		{"too long, INVALID", func(s *session) { s.duration(1, "p99", 421*ms, 400*ms, 0.05, 0, excuse{"INVALID: late", true}) }, Busy, "400ms ± 5 %", "421ms"},
-		{"within, INVALID", func(s *session) { s.duration(1, "p99", 401*ms, 400*ms, 0.05, 0, excuse{"INVALID: late", true}) }, Busy, "400ms ± 5 %", "401ms"},
+		{"time", func(s *session) { s.duration(1, "p99", 410*ms, 400*ms, 0.05, delay{0, 4}, excuse{}) }, Pass, "400ms ± 5 %", "410ms"},
+		{"at the limit", func(s *session) { s.duration(1, "p99", 420*ms, 400*ms, 0.05, delay{0, 4}, excuse{}) }, Pass, "400ms ± 5 %", "420ms"},
+		{"too long", func(s *session) { s.duration(1, "p99", 421*ms, 400*ms, 0.05, delay{5 * ms, 4}, excuse{}) }, Fail, "400ms ± 5 %", "421ms"},
+		{"too short", func(s *session) { s.duration(1, "p99", 379*ms, 400*ms, 0.05, delay{5 * ms, 4}, excuse{}) }, Fail, "400ms ± 5 %", "379ms"},
+		{"too long, noise", func(s *session) { s.duration(1, "p99", 421*ms, 400*ms, 0.05, delay{6 * ms, 4}, excuse{}) }, Busy, "400ms ± 5 %", "421ms"},
+		{"too long, one wait", func(s *session) { s.duration(1, "p99", 421*ms, 400*ms, 0.05, delay{20 * ms, 1}, excuse{}) }, Fail, "400ms ± 5 %", "421ms"},
+		{"too long, one long wait", func(s *session) { s.duration(1, "p99", 421*ms, 400*ms, 0.05, delay{21 * ms, 1}, excuse{}) }, Busy, "400ms ± 5 %", "421ms"},
+		{"noise that did no harm", func(s *session) { s.duration(1, "p99", 401*ms, 400*ms, 0.05, delay{90 * ms, 4}, excuse{}) }, Pass, "400ms ± 5 %", "401ms"},
+		{"too long, INVALID", func(s *session) {
+			s.duration(1, "p99", 421*ms, 400*ms, 0.05, delay{0, 4}, excuse{"INVALID: late", true})
+		}, Busy, "400ms ± 5 %", "421ms"},
+		{"within, INVALID", func(s *session) {
+			s.duration(1, "p99", 401*ms, 400*ms, 0.05, delay{0, 4}, excuse{"INVALID: late", true})
+		}, Busy, "400ms ± 5 %", "401ms"},
 		{"count", func(s *session) { s.exact(10, "events", 190, 190) }, Pass, "190", "190"},
 		{"one missing", func(s *session) { s.exact(10, "events", 189, 190) }, Fail, "190", "189"},
 		{"range", func(s *session) { s.count(1, "bad", 11, 9, 10, 11, excuse{}) }, Pass, "9 to 11", "11"},
@@ -117,7 +123,7 @@ func runWith(t *testing.T, o Options) (*Report, error) {
 // TestTable: every line fits on 80 columns, whatever came out, and the last one has the sums.
 func TestTable(t *testing.T) {
 	s := &session{report: &Report{Form: "short", Version: "dev"}}
-	s.duration(1, "open loop: p99", 1210*time.Millisecond, 880*time.Millisecond, 0.05, 0,
+	s.duration(1, "open loop: p99", 1210*time.Millisecond, 880*time.Millisecond, 0.05, delay{0, 4},
 		excuse{"INVALID: the generator began calls late: schedule lag p99 152 ms, at most 44.1 ms is tolerated; other work held it up", true})
 	s.exact(10, "events, 1 of 20 dropped on 10 streams", 189, 190)
 	s.count(1, "10 in flight: long service times", 10, 9, 10, 11, excuse{})

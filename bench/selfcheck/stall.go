@@ -36,8 +36,8 @@ func (s *session) stall(ctx context.Context) error {
 		})
 	}
 	runs.Wait()
-	found := machine.end()
-	noise := found.At(99)
+	longest := machine.end().At(100)
+	noise := delay{longest, 1} // the whole tail hangs on the one moment in which the stall ends
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -45,11 +45,11 @@ func (s *session) stall(ctx context.Context) error {
 	}
 	s.stallTail("open loop", results[0], 0, noise)
 	s.stallTail("10 in flight", results[1], stallCap, noise)
-	return s.stallHidden(results[1], results[2], held(found.At(100), s.form.stallFor/4))
+	return s.stallHidden(results[1], results[2], held(delay{longest, waits}, s.form.stallFor/4))
 }
 
 // stallTail holds the percentiles to the formula; most is the cap on calls in flight, or 0.
-func (s *session) stallTail(name string, res *bench.Result, most float64, noise time.Duration) {
+func (s *session) stallTail(name string, res *bench.Result, most float64, noise delay) {
 	d := all(res).Response
 	for _, p := range []struct {
 		name string
