@@ -68,7 +68,7 @@ var owners = map[string][]string{
 	"github.com/charmbracelet/x/ansi":         {"cmd/mcp-load/tui"},
 	"github.com/prometheus/client_golang":     {"cmd/mcp-load"},
 	"net/http":                                {"transport", "transport/client", "bench/mock", "bench/replica", "cmd/mcp-load", "examples"},
-	"os/exec":                                 {"transport/client", "bench/replica"},
+	"os/exec":                                 {"transport/client", "bench/replica", "cmd/mcp-load"},
 }
 
 // covers reports whether name is root or lies below it.

@@ -3,8 +3,6 @@ package bench
 import (
 	"runtime"
 	"time"
-
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // result puts together what the collector has found.
@@ -158,7 +156,8 @@ func (r *run) verdict(c *collector, window time.Duration, res *Result) Verdict {
 		v.CompletedRPS = round(float64(c.total.answered)/s, 2)
 	}
 	if r.cfg.paced() {
-		v.LagP99US = quantileOf(c.total.lag, 99)
+		res.Lag = distOf(c.total.lag, nil)
+		v.LagP99US = res.Lag.P99US
 	}
 	e := r.evidence(&c.cpu, window, &v, res.Latency[len(res.Latency)-1].Service.P99US)
 	v.Reasons = e.reasons()

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -178,7 +179,8 @@ func (c *collector) watchTarget(took time.Duration) {
 		c.silent = 0
 	}
 	if c.silent >= deadAfter && c.run.stop.Err() == nil {
-		c.run.endEarly("the target has stopped answering: " + c.run.rec.exampleOf(outcomeTransportError))
+		c.run.endEarly(fmt.Sprintf("the target has stopped answering, for %s by now (%s); is the server still running?",
+			deadAfter, c.run.rec.exampleOf(outcomeTransportError)))
 	}
 }
 

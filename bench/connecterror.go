@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"syscall"
 
@@ -54,6 +55,10 @@ func (r *run) connectError(err error) error {
 		text = fmt.Sprintf("%s did not answer within %s (--timeout)", target, r.cfg.Timeout)
 	case errors.As(err, &we) && we.Kind == wire.KindAborted:
 		text = "interrupted before the first session was open"
+	case len(r.cfg.Command) > 0 && errors.As(err, &we) && errors.Is(err, io.EOF):
+		text = fmt.Sprintf("%s did not answer %s: %v; run it by hand to see what it wants", target, began, we.Err)
+	case errors.Is(err, wire.ErrWebPage):
+		text = fmt.Sprintf("%s answered with a web page: there is no MCP endpoint at this path (the usual one is /mcp)", target)
 	case errors.As(err, &we) && we.Kind == wire.KindProtocol:
 		text = fmt.Sprintf("%s does not speak MCP over Streamable HTTP: %v", target, we.Err)
 		if len(r.cfg.Command) > 0 {

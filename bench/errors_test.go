@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -15,15 +16,23 @@ func TestConnectErrors(t *testing.T) {
 	url := f.start(t)
 	gone := (&fakeServer{}).start(t)
 	gone = strings.Replace(gone, "127.0.0.1:", "127.0.0.1:1", 1)[:len("http://127.0.0.1:1")] + "/mcp" // port 1
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte("\n<!doctype html><title>Welcome</title>"))
+	}))
+	t.Cleanup(page.Close)
 	for _, tt := range []struct {
 		c    Config
 		want string
 	}{
+		{Config{URL: page.URL}, page.URL + " answered with a web page: there is no MCP endpoint at this path"},
+		{Config{URL: strings.Replace(url, "http:", "https:", 1)}, "there is no TLS at this port; write http://"},
+		{Config{URL: "http://no-such-host.invalid/mcp"}, "there is no host no-such-host.invalid; check the name"},
 		{Config{URL: gone}, "connection refused; is the server running"},
 		{Config{URL: strings.TrimSuffix(url, "/mcp") + "/"}, "answered 404: there is no MCP endpoint at this path"},
 		{Config{Command: []string{"no-such-command-anywhere"}}, "there is no such command"},
-		{Config{Command: []string{"true"}}, "the process ended (exit status 0)"},
-		{Config{Command: []string{"sh", "-c", "echo oh no >&2; exit 4"}}, "its last words: oh no"},
+		{Config{Command: []string{"true"}}, "true did not answer initialize: the process ended (exit status 0); run it by hand"},
+		{Config{Command: []string{"sh", "-c", "echo oh no >&2; exit 4"}}, "its last words: oh no; run it by hand"},
 	} {
 		_, err := Run(context.Background(), tt.c)
 		var ce *ConnectError

@@ -55,6 +55,11 @@ func (h *Histogram) At(percent float64) time.Duration {
 	return time.Duration(h.h.ValueAtPercentile(percent)) * time.Microsecond
 }
 
+// Above counts the samples that are longer than d.
+func (h *Histogram) Above(d time.Duration) int64 {
+	return h.h.TotalCount() - countUpTo(sparse(h.h), microseconds(d))
+}
+
 // Count gives the number of samples.
 func (h *Histogram) Count() int64 { return h.h.TotalCount() }
 

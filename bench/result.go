@@ -21,6 +21,7 @@ type Result struct {
 	Sessions   Sessions    `json:"sessions"`
 	Requests   Requests    `json:"requests"`
 	Latency    []Latency   `json:"latency"`
+	Lag        *Dist       `json:"lag,omitempty"`   // how late the generator itself began calls; not in a closed loop
 	Flows      []FlowCount `json:"flows,omitempty"` // of a scenario
 	Streams    Streams     `json:"streams"`
 	Server     *Server     `json:"server"`

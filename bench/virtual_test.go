@@ -132,6 +132,7 @@ func TestOpenLoopStall(t *testing.T) {
 		t.Errorf("requests = %+v, %d seen, verdict %+v; want 12000 and VALID", res.Requests, seen, res.Verdict)
 	}
 	d := all(res).Response
+	t.Logf("no cap: p99 %d µs, p99.9 %d µs", d.P99US, *d.P999US)
 	wantNear(t, "p99 µs", float64(d.P99US), 400e3, 0.05)
 	wantNear(t, "p99.9 µs", float64(*d.P999US), 940e3, 0.05)
 	wantNear(t, "p50 µs", float64(d.P50US), 1000, 0.01)
@@ -139,6 +140,7 @@ func TestOpenLoopStall(t *testing.T) {
 	capped := base
 	capped.MaxInFlight = 10
 	res, _ = runVirtual(t, capped, stalling(time.Millisecond, 30*time.Second, 31*time.Second))
+	t.Logf("10 in flight: p99 %d µs", all(res).Response.P99US)
 	wantNear(t, "p99 µs with 10 in flight", float64(all(res).Response.P99US), 412e3, 0.05)
 	service, err := decodeDist(all(res).Service)
 	if err != nil {
@@ -279,6 +281,7 @@ func TestMM1(t *testing.T) {
 			return free
 		})
 	d := all(res).Response
+	t.Logf("M/M/1: mean %.0f µs, p99 %d µs, interval %v", d.MeanUS, d.P99US, d.P99CI95US)
 	wantNear(t, "mean µs", d.MeanUS, 25_000, 0.15)
 	wantNear(t, "p99 µs", float64(d.P99US), 115_129, 0.25)
 	if ci := d.P99CI95US; ci == nil || ci[0] >= d.P99US || ci[1] <= d.P99US {

@@ -87,6 +87,7 @@ func newRootCommand(argv []string) *cobra.Command {
 		newServeCommand(),
 		newInitCommand(),
 		newMockCommand(),
+		newSelftestCommand(),
 		newCompareCommand(),
 		newCapacityCommand(argv),
 		newSessionsCommand(argv),

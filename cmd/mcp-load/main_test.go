@@ -291,7 +291,7 @@ func TestTargetDies(t *testing.T) {
 	srv.CloseClientConnections()
 	srv.Close()
 	_ = cmd.Wait() // the exit code is looked at below
-	if code := cmd.ProcessState.ExitCode(); code != exitRuntime || !strings.Contains(out.String(), "mcp-load: the target has stopped answering") {
+	if code := cmd.ProcessState.ExitCode(); code != exitRuntime || !strings.Contains(out.String(), "mcp-load: the target has stopped answering, for 5s by now (") {
 		t.Errorf("exit code %d, want 1 and the reason\n%s", code, out)
 	}
 	if res := readResult(t, filepath.Join(dir, "r.json")); res.Ended == "" || res.Requests.OK < 10 || res.Requests.TransportError == 0 {

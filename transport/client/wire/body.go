@@ -164,6 +164,9 @@ func (c *Conn) readJSON(id []byte, rep *Reply) error {
 		return &Error{Kind: KindProtocol, Op: "parse", Err: ErrNoResponse}
 	}
 	if err := codec.Decode(b, &rep.Message); err != nil {
+		if bytes.HasPrefix(bytes.TrimSpace(b), []byte("<")) {
+			return &Error{Kind: KindProtocol, Op: "parse", Err: ErrWebPage}
+		}
 		return protocolError("reply is not a JSON-RPC message: %w", err)
 	}
 	if !isResponse(&rep.Message, id) {

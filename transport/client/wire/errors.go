@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -50,8 +51,15 @@ type Error struct {
 	Err  error
 }
 
-// Error names the operation and the cause.
-func (e *Error) Error() string { return e.Op + ": " + e.Err.Error() }
+// Error names the operation and the cause. The addresses that package net has in its texts are left out: they differ from
+// one connection to the next, and whoever made the call knows the one that matters.
+func (e *Error) Error() string {
+	cause := e.Err
+	if op, ok := cause.(*net.OpError); ok {
+		cause = op.Err
+	}
+	return e.Op + ": " + strings.TrimPrefix(cause.Error(), e.Op+": ")
+}
 
 // Unwrap gives the cause, so that errors.Is finds syscall and io sentinels.
 func (e *Error) Unwrap() error { return e.Err }
@@ -71,6 +79,9 @@ func (e *StatusError) Error() string {
 	}
 	return "HTTP status " + strconv.Itoa(e.Status)
 }
+
+// ErrWebPage is the cause of a KindProtocol error when what should be a JSON-RPC message begins as HTML does.
+var ErrWebPage = errors.New("the reply is a web page and no JSON-RPC message")
 
 // ErrTooLarge is the cause of a KindProtocol error when a reply or its head exceeds the limit of the Conn.
 var ErrTooLarge = errors.New("reply exceeds the size limit")

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -268,8 +267,14 @@ func (p *Process) ended(err error) error {
 	if last := p.stderr.lastLine(); last != "" {
 		text += ", its last words: " + last
 	}
-	return fmt.Errorf("%s: %w", text, io.EOF)
+	return processEnded(text)
 }
+
+// processEnded says how a process ended. It is an io.EOF, which says no more.
+type processEnded string
+
+func (e processEnded) Error() string { return string(e) }
+func (e processEnded) Unwrap() error { return io.EOF }
 
 // fail ends every call in flight with err and refuses later ones.
 func (p *Process) fail(err error) {
