@@ -3,6 +3,8 @@ package bench
 import (
 	"runtime"
 	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // result puts together what the collector has found.
