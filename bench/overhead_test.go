@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,14 +13,17 @@ import (
 // drifting serves in a time that grows and shrinks slowly, that remembers its last moments, and to which add is added. All
 // peers that share it drift alike.
 type drifting struct {
-	begin time.Time
-	rng   *rand.Rand
-	last  float64
+	mu    sync.Mutex // two peers share one
+	begin time.Time  // guarded by mu
+	rng   *rand.Rand // guarded by mu
+	last  float64    // guarded by mu
 }
 
 // serve is a server's answer time: about 10 ms, ± 5 ms within a minute, plus noise of 1 ms that is correlated.
 func (d *drifting) serve(add time.Duration) func(time.Time) time.Time {
 	return func(now time.Time) time.Time {
+		d.mu.Lock()
+		defer d.mu.Unlock()
 		if d.begin.IsZero() {
 			d.begin = now
 		}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -59,25 +60,18 @@ func (m *sessionsRun) idle() error {
 	return nil
 }
 
-// askAfter opens a session for each of the ages, asks each when it has rested for so long, and ends at the first ages of
-// which several are gone. It gives the longest rest below the shortest deadly one, and that one; 0 where none was.
+// idleProbe is a session that is left alone and asked once.
+type idleProbe struct {
+	at    *place
+	since time.Time     // when it was last used
+	rest  time.Duration // after which it was asked; 0 where it was not, or gave no answer
+	gone  bool
+}
+
+// askAfter opens a session for each of the ages and asks each when it has rested for so long, until several are gone. It
+// gives the longest rest below the shortest deadly one, and that one; 0 where none was.
 func (m *sessionsRun) askAfter(ages []time.Duration, found *IdleExpiry) (alive, dead time.Duration, err error) {
-	type probe struct {
-		at    *place
-		since time.Time
-		rest  time.Duration // when it was asked
-		gone  bool
-	}
-	c := m.hold.set.newCaller()
-	defer m.hold.set.release(c)
-	probes := make([]*probe, 0, len(ages))
-	for range ages {
-		at := &place{}
-		if err = m.hold.set.openOne(at, c); err != nil {
-			break
-		}
-		probes = append(probes, &probe{at: at, since: time.Now()})
-	}
+	probes, err := m.leave(len(ages))
 	defer func() {
 		places := make([]*place, len(probes))
 		for i, p := range probes {
@@ -90,38 +84,58 @@ func (m *sessionsRun) askAfter(ages []time.Duration, found *IdleExpiry) (alive, 
 	}
 	ctx, enough := context.WithCancel(m.ctx)
 	defer enough()
-	pick := func(i int) time.Duration { return ages[i*(len(ages)-1)/(len(probes)-1)] } // of all ages, where fewer fitted
 	var wg sync.WaitGroup
-	var asked, goneCount atomic.Int64
+	var gone atomic.Int64
 	for i, p := range probes {
+		age := ages[i*(len(ages)-1)/(len(probes)-1)] // of all ages, where fewer sessions fitted
 		wg.Go(func() {
-			if !pauseFor(ctx, time.Until(p.since.Add(pick(i)))) {
+			if !pauseFor(ctx, time.Until(p.since.Add(age))) {
 				return
 			}
-			own := m.hold.set.newCaller()
-			defer m.hold.set.release(own)
-			rest := time.Since(p.since)
-			err := m.hold.ping(p.at, own)
-			if sess := p.at.sess.Load(); err == nil || sess != nil && notKnown(*sess, err) {
-				p.rest, p.gone = rest, err != nil
-				asked.Add(1)
-			}
-			if p.gone && goneCount.Add(1) == refusals {
+			m.ask(p)
+			if p.gone && gone.Add(1) == refusals {
 				enough()
 			}
 		})
 	}
 	wg.Wait()
-	found.Probes += int(asked.Load())
-	slices.SortFunc(probes, func(a, b *probe) int { return int(a.rest - b.rest) })
+	slices.SortFunc(probes, func(a, b *idleProbe) int { return cmp.Compare(a.rest, b.rest) })
 	for _, p := range probes {
 		switch {
 		case p.rest == 0:
-		case p.gone:
-			return alive, p.rest, nil
-		default:
+			continue
+		case p.gone && dead == 0:
+			dead = p.rest
+		case dead == 0:
 			alive = p.rest
 		}
+		found.Probes++
 	}
-	return alive, 0, nil
+	return alive, dead, nil
+}
+
+// leave opens up to n sessions to be left alone.
+func (m *sessionsRun) leave(n int) ([]*idleProbe, error) {
+	c := m.hold.set.newCaller()
+	defer m.hold.set.release(c)
+	var probes []*idleProbe
+	for range n {
+		at := &place{}
+		if err := m.hold.set.openOne(at, c); err != nil {
+			return probes, err
+		}
+		probes = append(probes, &idleProbe{at: at, since: time.Now()})
+	}
+	return probes, nil
+}
+
+// ask finds out whether a session is still known.
+func (m *sessionsRun) ask(p *idleProbe) {
+	c := m.hold.set.newCaller()
+	defer m.hold.set.release(c)
+	sess := p.at.sess.Load()
+	rest := time.Since(p.since)
+	if err := m.hold.ping(p.at, c); err == nil || notKnown(*sess, err) {
+		p.rest, p.gone = rest, err != nil
+	}
 }
