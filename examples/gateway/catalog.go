@@ -43,7 +43,7 @@ func (c *catalog) read(ctx context.Context, from *client.Client) error {
 	var offers []offer
 	for _, list := range []func(context.Context, *client.Client) ([]offer, error){c.tools, c.prompts, c.resources} {
 		more, err := list(ctx, from)
-		if missing := (*client.CapabilityError)(nil); err != nil && !errors.As(err, &missing) {
+		if err != nil && !notOffered(err) {
 			return err
 		}
 		offers = append(offers, more...)
@@ -71,6 +71,12 @@ func (c *catalog) read(ctx context.Context, from *client.Client) error {
 		c.drop(key)
 	}
 	return nil
+}
+
+// notOffered reports whether a list could not be read because the upstream has none of its kind.
+func notOffered(err error) bool {
+	missing, wire := (*client.CapabilityError)(nil), (*codec.Error)(nil)
+	return errors.As(err, &missing) || errors.As(err, &wire) && wire.Code == codec.CodeMethodNotFound
 }
 
 // drop takes out what the upstream does not offer any more.

@@ -18,6 +18,7 @@ const (
 	connectWait  = 15 * time.Second       // for a handshake
 	firstBackoff = 100 * time.Millisecond // before an upstream is tried again, doubled each time
 	mostBackoff  = 10 * time.Second
+	goodAfter    = 5 * time.Second // that a session lasts
 	pingEvery    = 10 * time.Second
 	pingWait     = 5 * time.Second
 	patience     = time.Second // that a call has while no session is open
@@ -127,9 +128,9 @@ func (u *upstream) keep(ctx context.Context, connected func(), first bool) {
 			wait = min(2*wait, mostBackoff)
 			continue
 		}
-		wait = firstBackoff
 		l := u.add(c)
 		connected()
+		begun := time.Now()
 		err = u.watch(ctx, c, first)
 		u.remove(l)
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingWait)
@@ -139,6 +140,12 @@ func (u *upstream) keep(ctx context.Context, connected func(), first bool) {
 			u.failed(err)
 			u.log.Warn("session ended", "error", err)
 		}
+		if time.Since(begun) > goodAfter {
+			wait = firstBackoff
+			continue
+		}
+		pause(ctx, wait/2+rand.N(wait)) // a session that ends as soon as it begins is no better than none
+		wait = min(2*wait, mostBackoff)
 	}
 }
 
