@@ -125,6 +125,9 @@ func count(v float64) string {
 // perSecond writes a rate.
 func perSecond(v float64) string { return count(math.Round(v*100)/100) + "/s" }
 
+// percent writes a share of a hundred as a whole number.
+func percent(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) + " %" }
+
 // bytesText writes a size.
 func bytesText(b float64) string {
 	const unit = 1024
