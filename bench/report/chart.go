@@ -17,10 +17,10 @@ const (
 
 // series is one line of a chart.
 type series struct {
-	name   string
-	class  string // colour, a class of the style sheet
-	x, y   []float64
-	shape  shape
+	name  string
+	class string // colour, a class of the style sheet
+	x, y  []float64
+	shape shape
 }
 
 // shape is how a series is drawn.
@@ -48,6 +48,7 @@ type mark struct {
 	value   float64
 	text    string
 	upright bool // value is one of x
+	atLeft  bool // where the text of one that is not upright stands
 }
 
 // chartView is a chart as the page shows it.
@@ -110,7 +111,10 @@ func (c *chart) markText(b *strings.Builder, m mark) {
 		x, y, anchor = c.px(m.value)+5, chartHeight-foot-8, "start"
 	case m.upright:
 		x, y = c.px(m.value)-5, chartHeight-foot-8
-	case y < top+10: // it would be cut off
+	case m.atLeft:
+		x, anchor = left+4, "start"
+	}
+	if !m.upright && y < top+10 { // it would be cut off
 		y += 20
 	}
 	fmt.Fprintf(b, `<text class="marktext" text-anchor="%s" x="%.1f" y="%.1f">%s</text>`, anchor, x, y, escape(m.text))

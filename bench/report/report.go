@@ -84,6 +84,7 @@ type runView struct {
 // verdictView is the box that says whether the numbers can be trusted.
 type verdictView struct {
 	Word  string
+	Of    string // what it is about, where it is not the whole page
 	Class string // good, bad or running
 	Lines []string
 }
@@ -119,6 +120,7 @@ func viewOf(i int, r *bench.Result) runView {
 		v.Answers = append(v.Answers, s.Text)
 		v.Details = s.Details
 	}
+	v.Verdict.Of = v.Details
 	if len(v.Figures) == 0 { // nothing follows
 		v.Details = ""
 	}
@@ -128,9 +130,6 @@ func viewOf(i int, r *bench.Result) runView {
 // verdict judges the run, and says why it ended where that was not its time.
 func verdict(r *bench.Result) verdictView {
 	v := verdictView{Word: "VALID", Class: "good", Lines: []string{"The generator kept its schedule and was not the limit."}}
-	if c := r.Capacity; c != nil {
-		v.Lines = []string{"In the step that shows the answer the generator kept its schedule and was not the limit."}
-	}
 	if !r.Verdict.Valid {
 		v = verdictView{Word: "INVALID", Class: "bad", Lines: r.Verdict.Reasons}
 	}

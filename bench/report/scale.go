@@ -106,12 +106,12 @@ func digits(v float64) string {
 	return s
 }
 
-// count writes a whole number with separators.
+// count writes a number with separators, and a small one with three digits.
 func count(v float64) string {
-	if v != math.Trunc(v) {
+	if v != math.Trunc(v) && math.Abs(v) < 1000 {
 		return digits(v)
 	}
-	s := strconv.FormatInt(int64(v), 10)
+	s := strconv.FormatInt(int64(math.Round(v)), 10)
 	sign := ""
 	if strings.HasPrefix(s, "-") {
 		sign, s = "-", s[1:]

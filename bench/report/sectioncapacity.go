@@ -108,7 +108,9 @@ func stepLatency(c *bench.Capacity) *chart {
 		out.marks = append(out.marks, mark{value: v, text: levelText(c)(v), upright: true})
 	}
 	out.x = levelScale(c, furthest(out.lines))
-	out.y = latencyScale(lowest(out.lines), high)
+	if out.y = linear(0, high, 5, micros); high > 10*lowest(out.lines) {
+		out.y = logarithmic(lowest(out.lines), high, micros) // what failed lies far above
+	}
 	return out
 }
 
@@ -132,7 +134,7 @@ func searchPath(c *bench.Capacity) *chart {
 			func(_ int, s *bench.CapacityStep) float64 { return level(c, s) }),
 	}
 	if v := found(c); v > 0 {
-		out.marks = append(out.marks, mark{value: v, text: levelText(c)(v)})
+		out.marks = append(out.marks, mark{value: v, text: levelText(c)(v), atLeft: true})
 	}
 	out.x = levelScale(&bench.Capacity{Find: bench.FindUsers}, float64(len(c.Steps)))
 	out.y = linear(0, 1.05*highest(out.lines), 5, levelText(c))

@@ -26,8 +26,12 @@ func tables(r *bench.Result) []table {
 
 func latencyTable(r *bench.Result, title string, of func(*bench.Latency) *bench.Dist) table {
 	t := table{Title: title, Head: []string{"", "count", "mean", "p50", "p90", "p95", "p99", "95 % interval of p99", "p99.9", "max"}}
-	for i := range r.Latency {
-		l := &r.Latency[i]
+	rows := r.Latency
+	if len(rows) == 2 {
+		rows = rows[:1] // the row of all says the same
+	}
+	for i := range rows {
+		l := &rows[i]
 		d := of(l)
 		if d == nil || d.Count == 0 {
 			continue
@@ -115,10 +119,9 @@ func loadTable(r *bench.Result) table {
 		t.Rows = append(t.Rows, []string{"longest stop by its memory management", micros(float64(v.GCPauseMaxUS))})
 	}
 	s := &r.Sessions
-	if s.Opened+s.Failed == 0 {
-		return t
+	if s.Opened+s.Failed > 0 {
+		t.Rows = append(t.Rows, []string{"sessions opened, failed, lost, closed", fmt.Sprintf("%d, %d, %d, %d", s.Opened, s.Failed, s.Lost, s.Closed)})
 	}
-	t.Rows = append(t.Rows, []string{"sessions opened, failed, lost, closed", fmt.Sprintf("%d, %d, %d, %d", s.Opened, s.Failed, s.Lost, s.Closed)})
 	if d := s.Setup; d != nil && d.Count > 0 {
 		t.Rows = append(t.Rows, []string{"set-up of a session, p50 and p99", micros(float64(d.P50US)) + ", " + micros(float64(d.P99US))})
 	}
