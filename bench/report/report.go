@@ -14,7 +14,7 @@ import (
 	"github.com/mcpengine/mcpengine/bench"
 )
 
-//go:embed page.html style.css script.js
+//go:embed page.html style.css script.js live.js
 var parts embed.FS
 
 var page = template.Must(template.New("page.html").ParseFS(parts, "page.html"))
