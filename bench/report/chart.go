@@ -198,6 +198,9 @@ func (c *chart) data() string {
 	const most = 300
 	out := []pointerLine{}
 	for _, l := range c.lines {
+		if len(l.x) == 0 {
+			continue
+		}
 		p := pointerLine{Name: l.name, X: []float64{}, At: []string{}, Text: []string{}}
 		step := max(1, int(math.Ceil(float64(len(l.x))/most)))
 		for i := 0; i < len(l.x); i += step {

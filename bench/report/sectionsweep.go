@@ -12,7 +12,7 @@ import (
 // scalability sets the throughput of a sweep against the calls at the server, with the law that was fitted.
 func scalability(c *bench.Capacity) *chart {
 	out := &chart{
-		title: "Scalability", note: "Throughput of both visits to each level, and the Universal Scalability Law fitted to them.", xName: levelName(c),
+		title: "Scalability", note: "Throughput of both visits to each level.", xName: levelName(c),
 		lines: split(c,
 			func(_ int, s *bench.CapacityStep) float64 { return atServer(c, s) },
 			func(_ int, s *bench.CapacityStep) float64 { return s.CompletedRPS }),
@@ -22,6 +22,7 @@ func scalability(c *bench.Capacity) *chart {
 	}
 	far := furthest(out.lines)
 	if u := c.USL; u != nil {
+		out.note = "Throughput of both visits to each level, and the Universal Scalability Law fitted to them."
 		if u.NMax != nil && *u.NMax < 2*far { // further out it would press the points together
 			far = max(far, 1.15*(*u.NMax))
 			out.marks = append(out.marks, mark{value: *u.NMax, text: "N max " + digits(*u.NMax), upright: true})
