@@ -6,6 +6,9 @@ import (
 	"github.com/mcpengine/mcpengine/bench"
 )
 
+// fewest is the least that an axis of whole numbers reaches up to, so that its ticks are whole.
+const fewest = 5
+
 // charts draws what changed while the run went on, and the spectra.
 func charts(r *bench.Result) []chartView {
 	var out []chartView
@@ -79,7 +82,7 @@ func failures(r *bench.Result) *chart {
 	if highest(c.lines) == 0 {
 		c.lines = nil
 	}
-	c.y = linear(0, highest(c.lines), 5, count)
+	c.y = linear(0, max(highest(c.lines), fewest), 5, count)
 	return c
 }
 
@@ -87,7 +90,7 @@ func inFlight(r *bench.Result) *chart {
 	c := &chart{title: "Calls in flight", note: "At the end of each second.", x: timeAxis(r), xName: "since the begin of the measured time"}
 	x, y := over(r, func(iv *bench.Interval) float64 { return float64(iv.InFlight) }, within(r))
 	c.lines = []series{{name: "in flight", class: "c1", x: x, y: y}}
-	c.y = linear(0, highest(c.lines), 5, count)
+	c.y = linear(0, max(highest(c.lines), fewest), 5, count)
 	return c
 }
 
@@ -98,7 +101,7 @@ func sessionsOverTime(r *bench.Result) *chart {
 	if highest(c.lines) == 0 {
 		c.lines = nil
 	}
-	c.y = linear(0, highest(c.lines)*1.05, 5, count)
+	c.y = linear(0, max(highest(c.lines)*1.05, fewest), 5, count)
 	return c
 }
 

@@ -101,7 +101,7 @@ type figure struct {
 // table is a table with a heading. The first column is text, the others are numbers where Words does not say otherwise.
 type table struct {
 	Title, Note string
-	Head        []string
+	Head        []string // none where the rows need no names of columns
 	Rows        [][]string
 	Bad         map[int]bool // rows that tell of a failure
 	Words       []int        // columns of sentences, which may take several lines

@@ -101,7 +101,7 @@ func share(n, total int64) string {
 // loadTable says how well the generator did its own work.
 func loadTable(r *bench.Result) table {
 	v := &r.Verdict
-	t := table{Title: "The generator, and the set-up", Head: []string{"", ""}}
+	t := table{Title: "The generator, and the set-up"}
 	begun := "delivered (calls begun)"
 	if len(r.Flows) > 0 {
 		begun = "delivered (flows begun)"
@@ -136,7 +136,7 @@ func loadTable(r *bench.Result) table {
 }
 
 func serverTable(r *bench.Result) table {
-	t := table{Title: "The server's processes", Head: []string{"", ""}}
+	t := table{Title: "The server's processes"}
 	s := r.Server
 	if s == nil {
 		return t
@@ -157,7 +157,7 @@ func serverTable(r *bench.Result) table {
 }
 
 func streamTable(r *bench.Result) table {
-	t := table{Title: "Event streams", Head: []string{"", ""}, Bad: map[int]bool{}}
+	t := table{Title: "Event streams", Bad: map[int]bool{}}
 	s := &r.Streams
 	if s.OpenPeak+s.Events+s.Failed == 0 {
 		return t
