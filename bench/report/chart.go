@@ -129,8 +129,11 @@ func (c *chart) grid(b *strings.Builder) {
 	}
 	for _, v := range c.x.ticks {
 		x, anchor := c.px(v), "middle"
-		if x > chartWidth-right-20 {
+		switch {
+		case x > chartWidth-right-20:
 			anchor = "end" // it would be cut off
+		case x < left+20:
+			anchor = "start" // it would run into the tick of the other axis
 		}
 		fmt.Fprintf(b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/><text class="tick" text-anchor="%s" x="%.1f" y="%d">%s</text>`,
 			x, x, top, chartHeight-foot, anchor, x, chartHeight-foot+16, escape(c.x.format(v)))
