@@ -90,6 +90,8 @@ type Config struct {
 	Version string   // of the program, for the result and for clientInfo
 	Argv    []string // command line, for the result
 
+	// OnBegin is told the conditions when the sessions are open, before the first call; their DurationS is what was asked for.
+	OnBegin func(Conditions)
 	// OnProgress is called from one goroutine about once a slot (see Progress). It must not block.
 	OnProgress func(Progress)
 	// OnSlot is told what each slot of the measured window has added, from the goroutine of OnProgress. The slots add up to

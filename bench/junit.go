@@ -69,7 +69,7 @@ func (r *Result) WriteJUnit(w io.Writer) error {
 	}
 	s.Properties = []junitProperty{
 		{"target", r.Conditions.Target}, {"transport", r.Conditions.Transport}, {"protocol", r.Conditions.Protocol},
-		{"load", r.Conditions.load()}, {"sessions", fmt.Sprint(r.Conditions.Sessions)}, {"duration_s", seconds},
+		{"load", r.Conditions.LoadText()}, {"sessions", fmt.Sprint(r.Conditions.Sessions)}, {"duration_s", seconds},
 		{"seed", fmt.Sprint(r.Conditions.Seed)}, {"delivered_rps", number(r.Verdict.DeliveredRPS)},
 		{"completed_rps", number(r.Verdict.CompletedRPS)}, {"requests", fmt.Sprint(r.Requests.Total)},
 		{"errors", fmt.Sprint(r.Requests.Total - r.Requests.OK)},

@@ -50,7 +50,7 @@ func (m *markdown) head(r *Result) {
 	fmt.Fprintf(&m.b, "%s · **%s** · %s\n\n", rate, plural(r.Requests.Total, "call"), r.errorText())
 	fmt.Fprintf(&m.b, "`%s` over %s, protocol %s, %s; %s for %s, warm-up %s, seed %d; generator: schedule lag p99 %s, CPU %.0f %%\n\n",
 		strings.ReplaceAll(clip([]byte(c.Target)), "`", "'"), c.Transport, cell(c.Protocol), plural(int64(c.Sessions), "session"),
-		c.load(), secondsText(c.DurationS), secondsText(c.WarmupS), c.Seed, microsText(float64(v.LagP99US)), 100*v.GeneratorCPU)
+		c.LoadText(), secondsText(c.DurationS), secondsText(c.WarmupS), c.Seed, microsText(float64(v.LagP99US)), 100*v.GeneratorCPU)
 }
 
 func (r *Result) errorText() string {

@@ -74,6 +74,9 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}
+	if cfg.OnBegin != nil {
+		cfg.OnBegin(r.conditions(cfg.Duration))
+	}
 	found := r.measure()
 	finish()
 	res := r.result(found, started)

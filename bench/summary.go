@@ -62,7 +62,7 @@ func (s *summary) conditions(r *Result) {
 		transport = "HTTP/2"
 	}
 	s.line("transport", "%s, protocol %s, %s", transport, c.Protocol, plural(int64(c.Sessions), "session"))
-	s.line("load", "%s for %s, warm-up %s, timeout %s, seed %d", c.load(), secondsText(c.DurationS), secondsText(c.WarmupS), secondsText(c.TimeoutS), c.Seed)
+	s.line("load", "%s for %s, warm-up %s, timeout %s, seed %d", c.LoadText(), secondsText(c.DurationS), secondsText(c.WarmupS), secondsText(c.TimeoutS), c.Seed)
 	calls := "tools/call " + clip([]byte(strings.Join(c.Tools, ", ")))
 	if len(r.Flows) > 0 {
 		calls = strings.TrimSpace("the flows of "+clip([]byte(c.Scenario))) + ": rates are flows a second"
@@ -75,8 +75,8 @@ func (s *summary) conditions(r *Result) {
 	s.line("host", "%s, %s, %s%s", plural(int64(c.Host.CPUs), "CPU"), c.Host.OS, c.Host.Go, where)
 }
 
-// load describes the loop.
-func (c *Conditions) load() string {
+// LoadText describes the loop in words: open or closed, with its rate and arrivals, its stages, or its users.
+func (c *Conditions) LoadText() string {
 	if c.Users > 0 {
 		think, _ := ParseThink(c.ThinkTime) // written by String
 		return fmt.Sprintf("closed loop, %s, %s", plural(int64(c.Users), "user"), think.describe())

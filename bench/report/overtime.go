@@ -6,6 +6,9 @@ import (
 	"github.com/mcpengine/mcpengine/bench"
 )
 
+// fewest is the least that an axis of whole numbers reaches up to, so that its ticks are whole.
+const fewest = 5
+
 // charts draws what changed while the run went on, and the spectra.
 func charts(r *bench.Result) []chartView {
 	var out []chartView
@@ -65,7 +68,7 @@ func throughput(r *bench.Result) *chart {
 	c.lines = []series{{name: "answered", class: "c1", x: x, y: y}}
 	asked := r.Verdict.AskedRPS
 	if asked > 0 {
-		c.marks = []mark{{asked, "asked " + perSecond(asked)}}
+		c.marks = []mark{{value: asked, text: "asked " + perSecond(asked)}}
 	}
 	c.y = linear(0, max(highest(c.lines), asked)*1.08, 5, perSecond)
 	return c
@@ -79,7 +82,7 @@ func failures(r *bench.Result) *chart {
 	if highest(c.lines) == 0 {
 		c.lines = nil
 	}
-	c.y = linear(0, highest(c.lines), 5, count)
+	c.y = linear(0, max(highest(c.lines), fewest), 5, count)
 	return c
 }
 
@@ -87,7 +90,7 @@ func inFlight(r *bench.Result) *chart {
 	c := &chart{title: "Calls in flight", note: "At the end of each second.", x: timeAxis(r), xName: "since the begin of the measured time"}
 	x, y := over(r, func(iv *bench.Interval) float64 { return float64(iv.InFlight) }, within(r))
 	c.lines = []series{{name: "in flight", class: "c1", x: x, y: y}}
-	c.y = linear(0, highest(c.lines), 5, count)
+	c.y = linear(0, max(highest(c.lines), fewest), 5, count)
 	return c
 }
 
@@ -98,7 +101,7 @@ func sessionsOverTime(r *bench.Result) *chart {
 	if highest(c.lines) == 0 {
 		c.lines = nil
 	}
-	c.y = linear(0, highest(c.lines)*1.05, 5, count)
+	c.y = linear(0, max(highest(c.lines)*1.05, fewest), 5, count)
 	return c
 }
 
@@ -141,19 +144,19 @@ func spectrum(r *bench.Result) *chart {
 	c := &chart{title: "Percentile spectrum", note: "Response time from the intended start (solid) and service time from the sending (dashed) by percentile. A straight rise is an exponential tail; a step is a stall."}
 	row := all(r)
 	most := 1.0
-	add := func(name, class string, d *bench.Dist, dashed bool) {
+	add := func(name, class string, d *bench.Dist, drawn shape) {
 		s, reach := spectrumLine(d)
-		s.name, s.class, s.dashed = name, class, dashed
+		s.name, s.class, s.shape = name, class, drawn
 		if len(s.x) > 0 {
 			c.lines = append(c.lines, s)
 			most = max(most, reach)
 		}
 	}
-	add("response", "c2", row.Response, false)
-	add("service", "c1", row.Service, true)
+	add("response", "c2", row.Response, solid)
+	add("service", "c1", row.Service, dashed)
 	if rows := byTool(r); len(rows) > 1 {
 		for i, l := range rows[:min(len(rows), 4)] {
-			add(rowName(l), []string{"c4", "c5", "c6", "c7"}[i], l.Response, false)
+			add(rowName(l), []string{"c4", "c5", "c6", "c7"}[i], l.Response, solid)
 		}
 	}
 	c.x = logarithmic(1, most, percentile)

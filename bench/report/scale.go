@@ -106,12 +106,12 @@ func digits(v float64) string {
 	return s
 }
 
-// count writes a whole number with separators.
+// count writes a number with separators, and a small one with three digits.
 func count(v float64) string {
-	if v != math.Trunc(v) {
+	if v != math.Trunc(v) && math.Abs(v) < 1000 {
 		return digits(v)
 	}
-	s := strconv.FormatInt(int64(v), 10)
+	s := strconv.FormatInt(int64(math.Round(v)), 10)
 	sign := ""
 	if strings.HasPrefix(s, "-") {
 		sign, s = "-", s[1:]
@@ -124,6 +124,9 @@ func count(v float64) string {
 
 // perSecond writes a rate.
 func perSecond(v float64) string { return count(math.Round(v*100)/100) + "/s" }
+
+// percent writes a share of a hundred as a whole number.
+func percent(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) + " %" }
 
 // bytesText writes a size.
 func bytesText(b float64) string {

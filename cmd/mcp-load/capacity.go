@@ -88,6 +88,9 @@ func (f *capacityFlags) finish(cmd *cobra.Command, args []string) (*bench.Capaci
 			return nil, nil, usageError("--%s must be more than zero", name)
 		}
 	}
+	if strings.HasPrefix(f.run.live, "web") {
+		return nil, nil, usageError("--live web shows a single run: choose plain or off here, and -o html=FILE for a page at the end")
+	}
 	if cmd.ArgsLenAtDash() < 0 {
 		args = f.levelsFrom(args)
 	}

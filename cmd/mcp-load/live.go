@@ -23,23 +23,41 @@ type liveView interface {
 	end()
 }
 
+// resultView is a liveView that shows the result of the run. It is told before the end; res is nil where there is none.
+type resultView interface{ result(res *bench.Result) }
+
+// liveSetup is what a view begins with. It may add itself to the configuration, to be told more.
+type liveSetup struct {
+	config    *bench.Config
+	addr      string // of --live web
+	stderr    io.Writer
+	interrupt func() // ends the run as Ctrl-C does
+}
+
 // liveMode is one word that --live understands.
 type liveMode struct {
 	name string
 	// problem says why the mode cannot be used here; nil or "" where it can.
 	problem func(stderr io.Writer) string
-	start   func(c *bench.Config, stderr io.Writer, interrupt func()) liveView
+	start   func(*liveSetup) (liveView, error)
 }
 
 // liveModes lists what --live understands, auto apart, which is tui on a terminal and plain elsewhere.
 var liveModes = []liveMode{
 	{name: "tui", problem: noTerminal, start: newTUIView},
 	{name: "plain", start: newPlainView},
+	{name: "web", start: newWebView},
 	{name: "off", start: newSilentView},
 }
 
-// findLiveMode reads --live.
-func findLiveMode(name string, stderr io.Writer) (*liveMode, error) {
+// findLiveMode reads --live, and gives the address of web=ADDR as well.
+func findLiveMode(name string, stderr io.Writer) (mode *liveMode, addr string, err error) {
+	if rest, ok := strings.CutPrefix(name, "web"); ok && (rest == "" || rest[0] == '=') {
+		if addr, err = webAddr(strings.TrimPrefix(rest, "=")); err != nil {
+			return nil, "", err
+		}
+		name = "web"
+	}
 	if name == "auto" {
 		name = "plain"
 		if noTerminal(stderr) == "" {
@@ -55,16 +73,13 @@ func findLiveMode(name string, stderr io.Writer) (*liveMode, error) {
 		}
 		if m.problem != nil {
 			if text := m.problem(stderr); text != "" {
-				return nil, usageError("--live %s cannot be used here: %s", name, text)
+				return nil, "", usageError("--live %s cannot be used here: %s", name, text)
 			}
 		}
-		return m, nil
-	}
-	if name == "web" {
-		return nil, usageError("--live web is not in this build: choose auto, %s", strings.Join(names, ", "))
+		return m, addr, nil
 	}
 	last := len(names) - 1
-	return nil, usageError("unknown --live %q: choose auto, %s or %s", name, strings.Join(names[:last], ", "), names[last])
+	return nil, "", usageError("unknown --live %q: choose auto, %s or %s", name, strings.Join(names[:last], ", "), names[last])
 }
 
 func isTerminal(w any) bool {
@@ -93,15 +108,20 @@ type tuiView struct {
 	stderr io.Writer
 }
 
-func newTUIView(c *bench.Config, stderr io.Writer, interrupt func()) liveView {
-	target := c.URL
-	if len(c.Command) > 0 {
-		target = strings.Join(c.Command, " ")
-	}
+func newTUIView(s *liveSetup) (liveView, error) {
+	c := s.config
 	abandon := func() { os.Exit(exitInterrupted) } // what a second Ctrl-C does where there is no screen
-	return &tuiView{tui.Start(os.Stdin, stderr.(*os.File), tui.Header{
-		Target: target, Load: loadText(c), Details: detailsText(c), RateRPS: c.Rate, Duration: c.Duration,
-	}, interrupt, abandon), stderr}
+	return &tuiView{tui.Start(os.Stdin, s.stderr.(*os.File), tui.Header{
+		Target: targetText(c), Load: loadText(c), Details: detailsText(c), RateRPS: c.Rate, Duration: c.Duration,
+	}, s.interrupt, abandon), s.stderr}, nil
+}
+
+// targetText names what the load is offered to.
+func targetText(c *bench.Config) string {
+	if len(c.Command) > 0 {
+		return strings.Join(c.Command, " ")
+	}
+	return c.URL
 }
 
 func (v *tuiView) progress(p bench.Progress) { v.screen.Progress(p) }
@@ -161,8 +181,8 @@ type plainView struct {
 	last time.Time
 }
 
-func newPlainView(_ *bench.Config, stderr io.Writer, _ func()) liveView {
-	return &plainView{w: stderr, last: time.Now()}
+func newPlainView(s *liveSetup) (liveView, error) {
+	return &plainView{w: s.stderr, last: time.Now()}, nil
 }
 
 func (v *plainView) progress(p bench.Progress) {
@@ -179,9 +199,9 @@ func (v *plainView) end() {}
 // newStepView is the view of commands that make many runs and print a line for each: plain lines, or nothing.
 func newStepView(mode string, stderr io.Writer) liveView {
 	if mode == "off" {
-		return newSilentView(nil, stderr, nil)
+		return &silentView{stderr}
 	}
-	return newPlainView(nil, stderr, nil)
+	return &plainView{w: stderr, last: time.Now()}
 }
 
 func printWarning(w io.Writer, text string) { fmt.Fprintf(w, "mcp-load: warning: %s\n", text) }
@@ -189,7 +209,7 @@ func printWarning(w io.Writer, text string) { fmt.Fprintf(w, "mcp-load: warning:
 // silentView shows nothing but warnings.
 type silentView struct{ w io.Writer }
 
-func newSilentView(_ *bench.Config, stderr io.Writer, _ func()) liveView { return &silentView{stderr} }
+func newSilentView(s *liveSetup) (liveView, error) { return &silentView{s.stderr}, nil }
 
 func (v *silentView) progress(bench.Progress) {}
 

@@ -20,7 +20,7 @@ func TestPlainView(t *testing.T) {
 		t.Errorf("progressLine = %q, want %q", got, want)
 	}
 	var out bytes.Buffer
-	v := newPlainView(&bench.Config{}, &out, nil).(*plainView)
+	v := &plainView{w: &out, last: time.Now()}
 	v.progress(p)
 	if out.Len() != 0 {
 		t.Errorf("a line came before its time: %q", out.String())
@@ -42,9 +42,14 @@ func TestLiveModes(t *testing.T) {
 		{"plain", "plain", ""},
 		{"off", "off", ""},
 		{"tui", "", "--live tui cannot be used here: standard error is not a terminal"},
+		{"web", "web", ""},
+		{"web=:9000", "web", ""},
+		{"web=9000", "", "--live web=9000 is not understood"},
+		{"web=192.0.2.1:9000", "", "--live web listens on loopback only"},
+		{"webb", "", `unknown --live "webb"`},
 		{"fancy", "", `unknown --live "fancy"`},
 	} {
-		m, err := findLiveMode(tt.mode, &bytes.Buffer{})
+		m, _, err := findLiveMode(tt.mode, &bytes.Buffer{})
 		switch {
 		case tt.problem != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.problem)):
 			t.Errorf("--live %s: %v, want %q", tt.mode, err, tt.problem)

@@ -158,7 +158,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"run", good, "-H", "broken"}, 2, "write -H 'Name: value'"},
 		{[]string{"run", good, "-o", "pdf=x"}, 2, "write -o json=FILE, hdr=FILE"},
 		{[]string{"run", good, "-o", "json=/proc/none/x"}, 2, "cannot write /proc/none/x"},
-		{[]string{"run", good, "--live", "fancy"}, 2, `unknown --live "fancy": choose auto, tui, plain or off`},
+		{[]string{"run", good, "--live", "fancy"}, 2, `unknown --live "fancy": choose auto, tui, plain, web or off`},
 		{[]string{"run", good, "--tool", "nope"}, 2, `does not list a tool "nope": choose one of echo`},
 		{[]string{"run", unsafe}, 2, "the server lists: rm"},
 		{[]string{"run", good, "--nonsense"}, 2, "unknown flag: --nonsense (see mcp-load run --help)"},

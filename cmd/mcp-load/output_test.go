@@ -99,7 +99,8 @@ func TestOutputRefusals(t *testing.T) {
 		{"-o json=" + dir + "/a -o md=" + dir + "/a", "two outputs"},
 		{"-o prometheus=nowhere:x", "cannot serve prometheus on nowhere:x"},
 		{"--threshold tools/call{tool=a}\x00errors<1%", "errors are counted for the whole run, so write 'errors<1%'"},
-		{"--live web", "--live web"},
+		{"--live web=192.0.2.1:9000", "listens on loopback only"},
+		{"--live web=nowhere", "is not understood"},
 	} {
 		args := strings.Fields(tt.args)
 		for i := range args {

@@ -159,6 +159,7 @@ func TestCapacityCommand(t *testing.T) {
 		want string
 	}{
 		{[]string{"capacity"}, 2, "give the URL of the server"},
+		{[]string{"capacity", good, "--live", "web"}, 2, "--live web shows a single run"},
 		{[]string{"capacity", good, "-c", "3"}, 2, "--concurrency has no meaning here"},
 		{[]string{"capacity", good, "--find", "colour"}, 2, `a capacity of "colour" is not known`},
 		{[]string{"capacity", good, "--sweep=1,x"}, 2, "--sweep=1,x is not understood"},

@@ -108,7 +108,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	p.StringArrayVar(&f.cfg.Thresholds, "threshold", nil, "condition such as 'p(99)<200ms' or 'errors<0.1%' (repeatable); crossed: exit 99")
 	p.IntVar(&f.cfg.ServerPID, "server-pid", 0, "process of the server on this machine, for its CPU and memory")
 	p.StringArrayVarP(&f.outputs, "output", "o", nil, "write "+outputsHelp(outputKinds)+" (repeatable)")
-	p.StringVar(&f.live, "live", "auto", "progress on stderr: auto (tui on a terminal, else plain), tui, plain, web or off")
+	p.StringVar(&f.live, "live", "auto", "progress on stderr: auto (tui on a terminal, else plain), tui, plain, web (a page on loopback; web=:9000 chooses the port) or off")
 }
 
 // finish turns what was typed into the configuration and the outputs.
@@ -165,7 +165,7 @@ func (f *runFlags) finish(cmd *cobra.Command) ([]output, error) {
 	if err := f.client.auth.apply(cmd.Context(), c); err != nil {
 		return nil, err
 	}
-	if _, err := findLiveMode(f.live, cmd.ErrOrStderr()); err != nil {
+	if _, _, err := findLiveMode(f.live, cmd.ErrOrStderr()); err != nil {
 		return nil, err
 	}
 	return parseOutputs(f.outputs)
@@ -241,17 +241,23 @@ func load(ctx context.Context, c *bench.Config, outputs []output, live string, s
 
 // offer runs the configuration under a live view, which can end the run early as Ctrl-C does.
 func offer(ctx context.Context, c *bench.Config, live string, stderr io.Writer) (*bench.Result, error) {
-	mode, err := findLiveMode(live, stderr)
+	mode, addr, err := findLiveMode(live, stderr)
 	if err != nil {
 		return nil, err
 	}
 	ctx, interrupt := context.WithCancel(ctx)
 	defer interrupt()
-	view := mode.start(c, stderr, interrupt)
+	view, err := mode.start(&liveSetup{c, addr, stderr, interrupt})
+	if err != nil {
+		return nil, err
+	}
 	end := sync.OnceFunc(view.end)
 	defer end() // also where this goroutine panics: the terminal must be as it was
 	c.OnProgress, c.OnWarning = view.progress, view.warning
 	res, err := bench.Run(ctx, *c)
+	if v, ok := view.(resultView); ok {
+		v.result(res)
+	}
 	end()
 	if err == nil {
 		return res, nil
