@@ -32,7 +32,7 @@ var layers = map[string][]string{
 	"bench":            {"transport/client", "codec"},
 	"bench/mock":       {"codec"},
 	"cluster":          {"actors", "codec"},
-	"cmd":              {"actors", "bench", "bench/mock", "cluster", "codec", "engine", "engine/store", "transport", "transport/client"},
+	"cmd":              {"actors", "bench", "bench/mock", "cluster", "codec", "engine", "engine/store", "transport", "transport/client", "transport/client/oauth"},
 
 	"examples":                   {"engine", "transport"},
 	"examples/gateway":           {"engine", "transport", "transport/client", "codec"},

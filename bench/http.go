@@ -92,6 +92,18 @@ func (p *httpPeer) open(c *caller, deadline time.Time) (session, error) {
 
 // initialize opens a session of the older era.
 func (p *httpPeer) initialize(c *caller, deadline time.Time) (session, error) {
+	s, err := p.begin(c, deadline)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.notify(c, "notifications/initialized", nil, deadline); err != nil {
+		return nil, err
+	}
+	return s, subscribe(s, c, p.watch, deadline)
+}
+
+// begin has the server make a session of the older era.
+func (p *httpPeer) begin(c *caller, deadline time.Time) (*httpSession, error) {
 	c.build("initialize", p.params)
 	c.via = nil
 	c.req = wire.Request{Head: p.opening, Body: c.frame, ID: c.id}
@@ -111,10 +123,7 @@ func (p *httpPeer) initialize(c *caller, deadline time.Time) (session, error) {
 		return nil, err
 	}
 	s.rest = own
-	if err := s.notify(c, "notifications/initialized", nil, deadline); err != nil {
-		return nil, err
-	}
-	return s, subscribe(s, c, p.watch, deadline)
+	return s, nil
 }
 
 // httpSession is a session over Streamable HTTP. It is immutable but for what it has heard.

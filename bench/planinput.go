@@ -8,17 +8,10 @@ import (
 	"github.com/mcpengine/mcpengine/bench/plan"
 )
 
-// sessionCapacity is what a plan takes from the object session_capacity of a result.
-type sessionCapacity struct {
-	BytesPerSession float64 `json:"bytes_per_session"`
-	MaxSessions     int     `json:"max_sessions"`
-}
-
 // measuredFile is a result file as a plan reads it.
 type measuredFile struct {
 	Result
-	Runs            []json.RawMessage `json:"runs"`
-	SessionCapacity *sessionCapacity  `json:"session_capacity"`
+	Runs []json.RawMessage `json:"runs"`
 }
 
 // ReadMeasured takes from result files what a plan needs to know of one replica. Files are those of capacity, of sessions,

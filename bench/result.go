@@ -34,6 +34,9 @@ type Result struct {
 
 	// Capacity is what FindCapacity or Sweep has found; the rest of the result is that of the step which shows it.
 	Capacity *Capacity `json:"capacity,omitempty"`
+	// SessionCapacity is what MeasureSessions has found, and Overhead what MeasureOverhead has.
+	SessionCapacity *SessionCapacity `json:"session_capacity,omitempty"`
+	Overhead        *Overhead        `json:"overhead,omitempty"`
 	// Plan is what plan has made of results; the rest of the result is that of the first of them.
 	Plan *plan.Plan `json:"plan,omitempty"`
 

@@ -106,6 +106,9 @@ func viewOf(i int, r *bench.Result) runView {
 		Valid: r.Verdict.Valid, Reasons: r.Verdict.Reasons, Ended: r.Ended, Conditions: conditions(r), Figures: figures(r),
 		Charts: charts(r), Tables: tables(r), Sections: sections(r),
 	}
+	if r.SessionCapacity != nil || r.Overhead != nil { // no run, whose numbers these would be
+		v.Figures, v.Charts, v.Tables = measuredFigures(r), nil, nil
+	}
 	if r.Interrupted {
 		v.Ended = "The run was interrupted: the numbers are those until then."
 	}

@@ -30,6 +30,7 @@ func (f *tlsFlags) register(cmd *cobra.Command) {
 // clientFlags holds the flags of the client of a run: those of its connections, and what it answers and subscribes to.
 type clientFlags struct {
 	tls         tlsFlags
+	auth        authFlags
 	answers     []string
 	answerDelay time.Duration
 	subscribe   []string
@@ -37,6 +38,7 @@ type clientFlags struct {
 
 func (f *clientFlags) register(cmd *cobra.Command) {
 	f.tls.register(cmd)
+	f.auth.register(cmd)
 	p := cmd.Flags()
 	p.StringSliceVar(&f.answers, "answer", nil,
 		"answer what the server asks: sampling, elicitation (accepts), roots; default none is declared")

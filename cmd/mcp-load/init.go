@@ -18,6 +18,7 @@ type initFlags struct {
 	cfg     bench.Config
 	headers []string
 	tls     tlsFlags
+	auth    authFlags
 	output  string
 	force   bool
 }
@@ -48,6 +49,7 @@ func newInitCommand() *cobra.Command {
 	p.DurationVar(&f.cfg.Timeout, "timeout", 30*time.Second, "of one request")
 	p.StringArrayVarP(&f.headers, "header", "H", nil, "HTTP header 'Name: value' (repeatable)")
 	f.tls.register(cmd)
+	f.auth.register(cmd)
 	return cmd
 }
 
@@ -61,6 +63,9 @@ func (f *initFlags) write(cmd *cobra.Command) error {
 		return err
 	}
 	if err := f.tls.apply(&f.cfg); err != nil {
+		return err
+	}
+	if err := f.auth.apply(cmd.Context(), &f.cfg); err != nil {
 		return err
 	}
 	f.cfg.Version = version

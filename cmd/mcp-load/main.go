@@ -89,6 +89,8 @@ func newRootCommand(argv []string) *cobra.Command {
 		newMockCommand(),
 		newCompareCommand(),
 		newCapacityCommand(argv),
+		newSessionsCommand(argv),
+		newOverheadCommand(argv),
 		newPlanCommand(argv),
 		newReportCommand(),
 	)

@@ -162,6 +162,9 @@ func (f *runFlags) finish(cmd *cobra.Command) ([]output, error) {
 	if c.Header, err = parseHeaders(f.headers); err != nil {
 		return nil, err
 	}
+	if err := f.client.auth.apply(cmd.Context(), c); err != nil {
+		return nil, err
+	}
 	if _, err := findLiveMode(f.live, cmd.ErrOrStderr()); err != nil {
 		return nil, err
 	}

@@ -83,16 +83,17 @@ func newRun(t *testing.T, seed uint64) *run {
 	_, _ = rand.Read(key)
 	r := &run{
 		t: t, seed: seed, tally: newTally(), stop: make(chan struct{}), calm: make(chan struct{}),
-		bound: 6 * time.Second, think: 30 * time.Millisecond, beat: *chaosTime / 12,
+		bound: 8 * time.Second * slack, think: 30 * time.Millisecond, beat: *chaosTime / 12,
 		set: settings{
-			Keys: [][]byte{key}, Idle: 400 * time.Millisecond, Handler: time.Second,
-			Write: 400 * time.Millisecond, MaxSessions: max(4, *chaosClients*3/10), Big: 100 << 10,
+			Keys: [][]byte{key}, Idle: 400 * time.Millisecond, Handler: 1500 * time.Millisecond * slack,
+			Write: 700 * time.Millisecond * slack, Body: 5 * time.Second * slack,
+			MaxSessions: max(4, *chaosClients*3/10), Big: 100 << 10,
 		},
 	}
 	if *chaosTime >= longForm {
-		r.bound, r.think, r.beat = 15*time.Second, 400*time.Millisecond, 4*time.Second
-		r.set.Idle, r.set.Handler, r.set.Write = 2*time.Second, 3*time.Second, time.Second
-		r.set.Big = 600 << 10
+		r.bound, r.think, r.beat = 20*time.Second*slack, 400*time.Millisecond, 4*time.Second
+		r.set.Idle, r.set.Handler, r.set.Write = 2*time.Second, 4*time.Second*slack, 2*time.Second*slack
+		r.set.Body, r.set.Big = 10*time.Second*slack, 600<<10
 	}
 	return r
 }
@@ -128,6 +129,7 @@ func (r *run) insideWorld() *world {
 	fill := 1000
 	if *chaosTime >= longForm {
 		fill = 100_000
+		crowd(20_000)
 	}
 	if err := s.fill(fill); err != nil {
 		r.t.Fatal(err)

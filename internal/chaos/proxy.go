@@ -66,7 +66,7 @@ func (p *Proxy) isCalm() bool {
 }
 
 // Close ends the proxy and its connections, and returns when nothing of it is
-// left.
+// left. Hit knows nothing any more then.
 func (p *Proxy) Close() {
 	p.closing.Store(true)
 	_ = p.listener.Close()
@@ -77,6 +77,9 @@ func (p *Proxy) Close() {
 	}
 	p.mu.Unlock()
 	p.running.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hits = make(map[string]time.Time) // a long run leaves many
 }
 
 // Counts tells how many faults of each kind have happened so far; of None it

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -107,10 +108,10 @@ func (c *rawHTTP) resume(h *hearing, since moment) (r response) {
 		case h.answer != nil:
 			c.count("(resumed)")
 			return r
-		case r.status == http.StatusBadRequest && r.err == nil:
+		case r.status == http.StatusBadRequest && r.err == nil && strings.Contains(r.text, "Last-Event-ID"):
 			// A process that was killed, or a session that has ended, has no events.
 			if !c.world.disturbed(since) && !c.world.mayBeGone(c.birth) && h.work.tool != "big" {
-				c.violate("%s: event %s cannot be resumed from", h.work.payload, before)
+				c.violate("%s: event %s of %s cannot be resumed from: %s", h.work.payload, before, h.work.tool, r.text)
 			}
 			return response{err: errors.New("the events are gone")}
 		case r.status == http.StatusNotFound && r.err == nil:

@@ -39,7 +39,8 @@ type socket struct {
 type response struct {
 	status int
 	header http.Header
-	err    error // why it did not come, or not in whole
+	err    error  // why it did not come, or not in whole
+	text   string // of the body, where it is no answer to hear
 }
 
 // connect gives a connection: the one that is open, as a rule.
@@ -115,7 +116,7 @@ func (c *rawHTTP) exchange(method, session, extra, body string, h *hearing, read
 		return response{err: errors.Join(err, sendError)}
 	}
 	out := response{status: r.StatusCode, header: r.Header}
-	out.err = c.body(r, h)
+	out.text, out.err = c.body(r, h)
 	if errors.Is(out.err, errLeft) {
 		_ = s.Conn.(*net.TCPConn).SetLinger(0)
 	}
@@ -126,21 +127,23 @@ func (c *rawHTTP) exchange(method, session, extra, body string, h *hearing, read
 	return out
 }
 
-// body takes the body of a response.
-func (c *rawHTTP) body(r *http.Response, h *hearing) error {
+// body takes the body of a response, and gives it where there is nothing for h to
+// hear in it.
+func (c *rawHTTP) body(r *http.Response, h *hearing) (string, error) {
 	if h != nil && strings.HasPrefix(r.Header.Get("Content-Type"), "text/event-stream") {
-		return h.stream(r.Body)
+		return "", h.stream(r.Body)
 	}
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if h != nil && r.StatusCode/100 == 2 || h != nil && r.StatusCode == http.StatusServiceUnavailable {
-		if raw = bytes.TrimSpace(raw); len(raw) > 0 {
-			h.message(raw)
-		}
+	if h == nil || r.StatusCode/100 != 2 && r.StatusCode != http.StatusServiceUnavailable {
+		return string(raw), nil
 	}
-	return nil
+	if raw = bytes.TrimSpace(raw); len(raw) > 0 {
+		h.message(raw)
+	}
+	return "", nil
 }
 
 // excused reports whether what went wrong since may be put down to the faults.

@@ -228,7 +228,7 @@ func frameOf(w work, id string) string {
 
 // outcome waits for an answer and names what has come of the request.
 func (c *rawStdio) outcome(p *process, h *hearing, told <-chan struct{}, killed bool) string {
-	limit := c.world.bound
+	begun, limit := time.Now(), c.world.bound
 	if h.work.cancel > 0 {
 		limit = c.world.set.Handler * 2 // there may be none
 	}
@@ -245,7 +245,14 @@ func (c *rawStdio) outcome(p *process, h *hearing, told <-chan struct{}, killed 
 	case killed:
 		return "cut off"
 	}
-	c.violate("%s: no answer to %s in %v; stderr: %s", h.work.payload, h.work.tool, limit, p.stderr)
+	over := false
+	select {
+	case <-p.ended:
+		over = true
+	default:
+	}
+	c.violate("%s: no answer to %s in %v of %v, output ended: %t; stderr: %s",
+		h.work.payload, h.work.tool, time.Since(begun).Round(time.Millisecond), limit, over, p.stderr)
 	return "lost"
 }
 
@@ -276,7 +283,7 @@ func (c *rawStdio) checkGarbled(p *process, want int) {
 func (c *rawStdio) buried(well bool) {
 	p := c.process
 	c.process = nil
-	timer := time.NewTimer(2*c.world.bound + 4*time.Second)
+	timer := time.NewTimer(2*c.world.bound + 4*c.world.set.Handler)
 	defer timer.Stop()
 	select {
 	case <-p.ended:

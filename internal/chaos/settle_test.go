@@ -61,13 +61,15 @@ func (r *run) checkInside() {
 		r.tally.violate("%s", violation)
 	}
 	r.site.books.forget()
+	kept := r.site.report().Heap
+	r.site.replay.forget()
 	take := func() (report, error) { return r.site.report(), nil }
 	long := *chaosTime >= longForm
 	now, _ := until(r.bound, take, func(now report) bool {
 		return isEmpty(now, r.before) && (!long || now.Heap <= r.before.Heap+heapLeft)
 	})
 	text, _ := json.Marshal(now)
-	r.t.Logf("inside at the end: %s", text)
+	r.t.Logf("inside at the end: %s; heap with the events of abandoned sessions %d", text, kept)
 	if !isEmpty(now, r.before) {
 		before, _ := json.Marshal(r.before)
 		r.t.Errorf("this process holds something after the end:\n got %s\nwant %s", text, before)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +36,7 @@ type settings struct {
 	Idle        time.Duration // of sessions
 	Handler     time.Duration // time limit of handlers
 	Write       time.Duration // time limit of one write to a stream
+	Body        time.Duration // time limit of the body of a request
 	MaxSessions int
 	Big         int // bytes of a big answer
 }
@@ -44,6 +46,7 @@ type site struct {
 	settings settings
 	engine   *engine.Engine
 	handler  *transport.HTTPHandler
+	replay   replay
 	books    *books
 	ahead    atomic.Int64 // of the clock
 	web      *http.Server // nil over stdio
@@ -75,12 +78,30 @@ func newSite(set settings, store engine.SessionStore) (*site, error) {
 			return nil, err
 		}
 	}
+	s.replay.forget()
 	s.handler = transport.NewHTTPHandler(s.engine, &transport.HTTPOptions{
-		BodyTimeout: set.Write * 2, CommitDelay: 150 * time.Millisecond, KeepAlive: time.Second,
-		WriteTimeout: set.Write, Retry: 20 * time.Millisecond, Events: transport.NewMemoryEvents(512<<10, 64<<20),
+		BodyTimeout: set.Body, CommitDelay: 150 * time.Millisecond, KeepAlive: time.Second,
+		WriteTimeout: set.Write, Retry: 20 * time.Millisecond, Events: &s.replay,
 	})
 	return s, nil
 }
+
+// replay is where events are kept. A session that can come back keeps its own,
+// and nobody tells the store that an abandoned one never will: they make room for
+// others when the store is full. A test forgets them to see what else is left.
+type replay struct {
+	store atomic.Pointer[transport.MemoryEvents]
+}
+
+func (r *replay) forget() { r.store.Store(transport.NewMemoryEvents(512<<10, 64<<20)) }
+
+func (r *replay) Append(session string, e transport.Event) { r.store.Load().Append(session, e) }
+
+func (r *replay) After(ctx context.Context, session string, stream, seq uint64) ([]transport.Event, error) {
+	return r.store.Load().After(ctx, session, stream, seq)
+}
+
+func (r *replay) Drop(session string) { r.store.Load().Drop(session) }
 
 // serve listens and serves until close.
 func (s *site) serve(l net.Listener) {
@@ -227,7 +248,20 @@ func (s *site) fill(n int) error {
 	return nil
 }
 
+// crowd has many goroutines live at once. The runtime keeps what describes a
+// goroutine, half a kilobyte, for the next one and never gives it back, so that
+// the most that ever lived would be taken for a leak.
+func crowd(n int) {
+	var all sync.WaitGroup
+	leave := make(chan struct{})
+	for range n {
+		all.Go(func() { <-leave })
+	}
+	close(leave)
+	all.Wait()
+}
+
 // serveLines serves standard input and output.
 func (s *site) serveLines(in io.Reader, out io.Writer) error {
-	return transport.ServeStdio(context.Background(), s.engine, in, out, &transport.LineOptions{DrainTimeout: 2 * time.Second})
+	return transport.ServeStdio(context.Background(), s.engine, in, out, &transport.LineOptions{DrainTimeout: 2 * s.settings.Handler})
 }

@@ -151,6 +151,9 @@ func (p *pipe) write() {
 			return
 		case o := <-p.queue:
 			_, err := p.out.Write(o.line)
+			if err != nil {
+				err = fmt.Errorf("%w: %w", ErrDisconnected, err)
+			}
 			o.done <- err
 			if err != nil {
 				// The reader tells the reason better, and soon, where the peer is gone.

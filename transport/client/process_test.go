@@ -146,7 +146,7 @@ func TestSpawnOrphan(t *testing.T) {
 }
 
 func TestSpawnSilent(t *testing.T) {
-	_, err := spawn(t, "says nothing", client.Options{CallTimeout: 300 * time.Millisecond, CloseGrace: 50 * time.Millisecond})
+	_, err := spawn(t, "says nothing", client.Options{CallTimeout: 1500 * time.Millisecond, CloseGrace: 50 * time.Millisecond})
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "hello from says nothing") {
 		t.Errorf("Spawn: got %v, want context.DeadlineExceeded and the end of stderr", err)
 	}

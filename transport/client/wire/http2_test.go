@@ -127,7 +127,7 @@ func TestHTTP2Ends(t *testing.T) {
 	call := func(within time.Duration) error {
 		return c.Call(&Request{Head: head, Body: []byte("{}"), ID: []byte("1")}, time.Now().Add(within), &rep)
 	}
-	if err := call(20 * time.Millisecond); kindOf(err) != KindTimeout || rep.Sent.IsZero() {
+	if err := call(500 * time.Millisecond); kindOf(err) != KindTimeout || rep.Sent.IsZero() {
 		t.Errorf("a call without an answer: got %v, sent %v, want a timeout", err, rep.Sent)
 	}
 	stream, _ := connTo(t, url, TargetOptions{HTTP2: true})
@@ -143,7 +143,7 @@ func TestHTTP2Ends(t *testing.T) {
 	if kindOf(err) != KindAborted || events != 1 {
 		t.Errorf("an aborted stream: got %v after %d events, want aborted after 1", err, events)
 	}
-	time.AfterFunc(20*time.Millisecond, c.Abort)
+	time.AfterFunc(200*time.Millisecond, c.Abort)
 	if err := call(5 * time.Second); kindOf(err) != KindAborted {
 		t.Errorf("an aborted call: got %v, want aborted", err)
 	}
