@@ -21,7 +21,7 @@ mkdir -p "$1"
 out=$(cd "$1" && pwd)
 cd "$(dirname "$0")"
 
-agents=${AGENTS:-5000} max_time=${MAX_TIME:-75s} agent_time=${AGENT_TIME:-20s}
+agents=${AGENTS:-5000} max_time=${MAX_TIME:-70s} agent_time=${AGENT_TIME:-20s}
 objective='p(99)<50ms' tool_time='{"ms":20}'
 servers='mcpengine mcp-go go-sdk'
 work=$(mktemp -d)
@@ -79,7 +79,7 @@ load() { # ARGS...
 
 capacity() { # SERVER WAY
   start "$1" "$2"
-  load capacity "$url" --tool "$tool" --args "$tool_time" --threshold "$objective" --sessions "$agents" -r 1000 \
+  load capacity "$url" --tool "$tool" --args "$tool_time" --threshold "$objective" --sessions "$agents" -r 1000 --step 3s \
     --max-time "$max_time" --server-pid "$pid" --live off --seed 1 -o "json=$1-$2.json"
   stop
 }
