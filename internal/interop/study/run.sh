@@ -14,7 +14,9 @@
 #   SERVER-WAY-plan-N.json  plan for 5,000 agents that think for N seconds
 #   log.txt                 what was printed, with exit codes
 #
-# MAX_TIME, AGENTS and AGENT_TIME shorten it for a trial. MCP_LOAD names an mcp-load binary instead of this checkout's.
+# A result that is there already is kept and not measured again. MAX_TIME, AGENTS and AGENT_TIME shorten it for a trial.
+# MCP_LOAD names an mcp-load binary instead of this checkout's. On a machine that others use, BEFORE='chrt -r 5' (as
+# root) puts servers, gateway and generator before them.
 set -euo pipefail
 [ $# = 1 ] || { echo 'usage: run.sh OUTDIR' >&2; exit 2; }
 mkdir -p "$1"
@@ -25,6 +27,7 @@ agents=${AGENTS:-5000} max_time=${MAX_TIME:-70s} agent_time=${AGENT_TIME:-20s}
 objective='p(99)<50ms' tool_time='{"ms":20}'
 servers='mcpengine mcp-go go-sdk'
 work=$(mktemp -d)
+pinned=(${BEFORE:-} taskset -c)
 server='' gateway=''
 
 stop() {
@@ -58,11 +61,11 @@ await() { # LOG
 start() { # SERVER WAY
   local command=("$work/$1" -http 127.0.0.1:0)
   [ "$1" != mcpengine ] || command=("$work/mcp-load" serve --http 127.0.0.1:0)
-  GOMAXPROCS=1 taskset -c 0 "${command[@]}" 2>"$work/server.log" &
+  GOMAXPROCS=1 "${pinned[@]}" 0 "${command[@]}" 2>"$work/server.log" &
   server=$! pid=$! tool=sleep
   url=$(await "$work/server.log")
   [ "$2" = gateway ] || return 0
-  GOMAXPROCS=1 taskset -c 0 "$work/gateway-program" -http 127.0.0.1:0 -upstream "$1=$url" 2>"$work/gateway.log" &
+  GOMAXPROCS=1 "${pinned[@]}" 0 "$work/gateway-program" -http 127.0.0.1:0 -upstream "$1=$url" 2>"$work/gateway.log" &
   gateway=$! pid=$! tool=$1_sleep
   url=$(await "$work/gateway.log")
 }
@@ -72,12 +75,13 @@ start() { # SERVER WAY
 load() { # ARGS...
   local rc=0
   { printf '\n$ mcp-load'; printf ' %q' "$@"; echo; } | tee -a "$out/log.txt"
-  (cd "$out" && taskset -c 1 "$work/mcp-load" "$@" 2>&1 | tee -a log.txt; exit "${PIPESTATUS[0]}") || rc=$?
+  (cd "$out" && "${pinned[@]}" 1 "$work/mcp-load" "$@" 2>&1 | tee -a log.txt; exit "${PIPESTATUS[0]}") || rc=$?
   echo "exit code $rc" | tee -a "$out/log.txt"
   case $rc in 0 | 98 | 99) ;; *) exit "$rc" ;; esac
 }
 
 capacity() { # SERVER WAY
+  [ ! -e "$out/$1-$2.json" ] || return 0
   start "$1" "$2"
   load capacity "$url" --tool "$tool" --args "$tool_time" --threshold "$objective" --sessions "$agents" -r 1000 --step 3s \
     --max-time "$max_time" --server-pid "$pid" --live off --seed 1 -o "json=$1-$2.json"
@@ -85,6 +89,7 @@ capacity() { # SERVER WAY
 }
 
 offer() { # SERVER WAY
+  [ ! -e "$out/$1-$2-agents.json" ] || return 0
   start "$1" "$2"
   load run "$url" --tool "$tool" --args "$tool_time" -u "$agents" --think-time exp:10s --threshold "$objective" \
     --warmup 10s -d "$agent_time" --server-pid "$pid" --live off --seed 1 -o "json=$1-$2-agents.json"
@@ -92,14 +97,14 @@ offer() { # SERVER WAY
 }
 
 sessions() { # SERVER WAY NAME
+  [ ! -e "$out/$3-sessions.json" ] || return 0
   start "$1" "$2"
   load sessions "$url" --tool "$tool" --args "$tool_time" --max "$agents" --steps 10 --idle-max 0 --storm 0 \
     --server-pid "$pid" --live off --seed 1 -o "json=$3-sessions.json"
   stop
 }
 
-: >"$out/log.txt"
-{ echo "commit $(git rev-parse --short HEAD), $(go version)"; date -u +'%F %T UTC'; uptime; } | tee -a "$out/log.txt"
+{ echo "commit $(git rev-parse --short HEAD), $(go version)"; date -u +'%F %T UTC'; uptime; echo "before: ${BEFORE:-nothing}"; } | tee -a "$out/log.txt"
 for s in $servers; do sessions "$s" direct "$s"; done
 sessions mcpengine gateway gateway
 for way in direct gateway; do
