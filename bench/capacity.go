@@ -153,8 +153,8 @@ func (p *prober) finish(err error) (*Result, error) {
 	res, shown := p.last, false
 	level := map[Find]float64{FindRate: p.cap.RateRPS, FindUsers: float64(p.cap.Users), FindSessions: float64(p.cap.Sessions)}[p.cap.Find]
 	for _, r := range p.accepted {
-		if at := p.levelOf(r); at-level < 0.001*level && level-at < 0.001*level && (r.Verdict.Valid || !shown) {
-			res, shown = r, true // the last one of those without a fault
+		if at := p.levelOf(r); at-level < 0.001*level && level-at < 0.001*level && (!shown || showsMore(r, res)) {
+			res, shown = r, true
 		}
 	}
 	res.Started = p.began.UTC().Truncate(time.Millisecond)
@@ -169,6 +169,14 @@ func (p *prober) finish(err error) (*Result, error) {
 	res.Sessions = p.keeper.sessions()
 	res.Capacity = &p.cap
 	return res, nil
+}
+
+// showsMore reports whether the later of two results of a level says more: one without a fault, and of these the longer.
+func showsMore(later, earlier *Result) bool {
+	if later.Verdict.Valid != earlier.Verdict.Valid {
+		return later.Verdict.Valid
+	}
+	return later.Conditions.DurationS >= earlier.Conditions.DurationS
 }
 
 // levelOf gives the level that a result was made at.

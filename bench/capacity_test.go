@@ -371,3 +371,36 @@ func TestKeeperIDs(t *testing.T) {
 		t.Errorf("two callers of two runs use the id %s, want different ones", a.id)
 	}
 }
+
+// TestCapacityAsksForRevision: the sessions of a search ask for the revision that those of a run ask for. Servers answer an
+// empty one with what they like.
+func TestCapacityAsksForRevision(t *testing.T) {
+	for _, tt := range []struct{ asked, want string }{{"", Revisions[0]}, {"2025-06-18", "2025-06-18"}} {
+		c := CapacityConfig{Config: Config{URL: "http://127.0.0.1:1/mcp", Protocol: tt.asked}, Find: FindRate}
+		if err := c.prepare(); err != nil || c.Protocol != tt.want {
+			t.Errorf("prepare with protocol %q: got %q, %v; want %q", tt.asked, c.Protocol, err, tt.want)
+		}
+	}
+}
+
+// TestShowsMore: of the results of a level, the one that the answer is quoted with.
+func TestShowsMore(t *testing.T) {
+	result := func(valid bool, seconds float64) *Result {
+		return &Result{Verdict: Verdict{Valid: valid}, Conditions: Conditions{DurationS: seconds}}
+	}
+	for _, tt := range []struct {
+		later, earlier *Result
+		want           bool
+	}{
+		{result(true, 2), result(false, 10), true},
+		{result(false, 10), result(true, 2), false},
+		{result(true, 10), result(true, 5), true},
+		{result(true, 5), result(true, 5), true},
+		{result(true, 2), result(true, 5), false},
+	} {
+		if got := showsMore(tt.later, tt.earlier); got != tt.want {
+			t.Errorf("showsMore(%v %g s, %v %g s) = %v, want %v", tt.later.Verdict.Valid, tt.later.Conditions.DurationS,
+				tt.earlier.Verdict.Valid, tt.earlier.Conditions.DurationS, got, tt.want)
+		}
+	}
+}

@@ -41,7 +41,7 @@ type prober struct {
 	perLevel float64       // calls a second that one more user makes, from the last step
 
 	cap      Capacity
-	accepted []*Result // good steps, the latest last; only that of each level
+	accepted []*Result // good steps, the latest last
 	last     *Result
 }
 
@@ -104,6 +104,7 @@ func (c *CapacityConfig) prepare() error {
 		return err
 	}
 	c.Seed, c.Timeout, c.OnWarning, c.OnProgress = defaults.Seed, defaults.Timeout, defaults.OnWarning, defaults.OnProgress
+	c.Protocol = defaults.Protocol // the peer is made of c, and an empty version is no version to ask a server for
 	if c.Sessions == 0 && c.Find == FindRate {
 		c.Sessions = defaults.Sessions
 	}
@@ -291,7 +292,7 @@ func (p *prober) note(phase string, c *Config, res *Result, t *trial, why string
 		s.RateRPS = res.Verdict.CompletedRPS
 	}
 	p.cap.Steps = append(p.cap.Steps, s)
-	if t.ok && t.effort != exploring || t.ok && len(p.accepted) == 0 {
+	if t.ok {
 		p.accepted = append(p.accepted, res)
 	}
 	if p.cfg.OnStep != nil {

@@ -244,6 +244,7 @@ func (s *search) confirm() error {
 		level := s.low.level
 		if !s.room(level, confirming) {
 			s.late = true
+			s.low = s.held(level)
 			return nil
 		}
 		t, err := s.decide(level, confirming)
@@ -266,4 +267,18 @@ func (s *search) confirm() error {
 		s.low = &trial{level: s.rounded(max(lower, s.least)), effort: exploring, ok: true} // good only if it is confirmed
 	}
 	return nil
+}
+
+// held gives the highest level up to the given one that a trial has shown to be good, or nil.
+func (s *search) held(level float64) *trial {
+	if s.low.votes > 0 {
+		return s.low
+	}
+	var best *trial
+	for i := range s.lower {
+		if t := &s.lower[i]; t.level <= level && (best == nil || t.level > best.level) {
+			best = t
+		}
+	}
+	return best
 }

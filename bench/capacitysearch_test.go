@@ -147,3 +147,28 @@ func TestSearchQueue(t *testing.T) {
 		t.Errorf("%d of %d seeds within 3 %% of %.1f/s, mean %.1f/s; want at least 9, and a mean within 2 %%", hits, seeds, want, sum/seeds)
 	}
 }
+
+// TestSearchUnconfirmed: where the time ends before a failed confirmation is made good, the answer is a level that was held,
+// and not one that was only to be tried next.
+func TestSearchUnconfirmed(t *testing.T) {
+	held := map[float64]bool{}
+	confirmations := 0
+	s := &search{
+		start: 100, least: 1, most: 1e6,
+		try: func(level float64, e effort) (trial, error) {
+			ok := level <= 300 && e != confirming
+			held[level] = held[level] || ok
+			if e == confirming {
+				confirmations++
+			}
+			return trial{level: level, effort: e, ok: ok, clear: true}, nil
+		},
+		room: func(float64, effort) bool { return confirmations < 2 },
+	}
+	if err := s.run(); err != nil {
+		t.Fatal(err)
+	}
+	if s.low == nil || !held[s.low.level] || s.confirmed || s.high == nil || s.low.level >= s.high.level {
+		t.Errorf("low %+v, high %+v, confirmed %v; want a level that was held, below the one that failed, and false", s.low, s.high, s.confirmed)
+	}
+}

@@ -19,10 +19,10 @@ type measuredFile struct {
 // gives the first result as well, whose conditions a plan is quoted with.
 func ReadMeasured(files ...[]byte) (plan.Measured, *Result, error) {
 	var m plan.Measured
-	var first *Result
+	results := make([]measuredFile, len(files))
 	for i, data := range files {
-		var f measuredFile
-		if err := json.Unmarshal(data, &f); err != nil {
+		f := &results[i]
+		if err := json.Unmarshal(data, f); err != nil {
 			return m, nil, fmt.Errorf("file %d is no result of mcp-load: %w", i+1, err)
 		}
 		switch {
@@ -31,13 +31,13 @@ func ReadMeasured(files ...[]byte) (plan.Measured, *Result, error) {
 		case f.Schema != Schema:
 			return m, nil, fmt.Errorf("file %d is no result of mcp-load: its schema is %q, and %q is wanted", i+1, f.Schema, Schema)
 		}
-		if first == nil {
-			first = &f.Result
-		}
-		if s := f.SessionCapacity; s != nil {
+		if s := f.SessionCapacity; s != nil { // of all files first: what memory is beside the sessions depends on it
 			setIf(&m.BytesPerSession, s.BytesPerSession)
 			setIf(&m.Sessions, s.MaxSessions)
 		}
+	}
+	for i := range results {
+		f := &results[i]
 		if f.Capacity != nil {
 			takeCapacity(&m, f.Capacity)
 		} else if f.SessionCapacity == nil {
@@ -45,7 +45,10 @@ func ReadMeasured(files ...[]byte) (plan.Measured, *Result, error) {
 		}
 		takeServer(&m, &f.Result)
 	}
-	return m, first, nil
+	if len(results) == 0 {
+		return m, nil, nil
+	}
+	return m, &results[0].Result, nil
 }
 
 // setIf keeps what is known.

@@ -1,9 +1,11 @@
 // Command chart draws a side-by-side result of the measuring program perf as an
-// SVG picture:
+// SVG picture, or the folder of a capacity study:
 //
 //	go run ./bench/chart results/2026-11-30-side-by-side.json > results/chart.svg
+//	go run ./bench/chart results/2026-11-30-capacity-study > results/capacity-study.svg
 //
-// Each panel has a scale of its own; a bar is the median over the rounds.
+// Each panel has a scale of its own; a bar is the median over the rounds, or what
+// a search for a capacity has found.
 package main
 
 import (
@@ -61,15 +63,31 @@ var names = []struct{ server, shown string }{
 
 func main() {
 	if len(os.Args) != 2 {
-		log.Fatal("usage: chart RESULT.json > CHART.svg")
+		log.Fatal("usage: chart RESULT.json|FOLDER > CHART.svg")
 	}
-	text, err := os.ReadFile(os.Args[1])
+	if err := drawFile(os.Stdout, os.Args[1]); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// drawFile draws a side-by-side result, or the folder of a study.
+func drawFile(w io.Writer, name string) error {
+	info, err := os.Stat(name)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	if err := draw(os.Stdout, text); err != nil {
-		log.Fatal(err)
+	if info.IsDir() {
+		study, err := readStudy(name)
+		if err != nil {
+			return err
+		}
+		return drawStudy(w, study)
 	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	return draw(w, text)
 }
 
 // The measures of the picture, in pixels.
