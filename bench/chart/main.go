@@ -62,32 +62,36 @@ var names = []struct{ server, shown string }{
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		log.Fatal("usage: chart RESULT.json|FOLDER > CHART.svg")
+	if len(os.Args) < 2 {
+		log.Fatal("usage: chart RESULT.json...|FOLDER > CHART.svg")
 	}
-	if err := drawFile(os.Stdout, os.Args[1]); err != nil {
+	if err := drawFiles(os.Stdout, os.Args[1:]); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// drawFile draws a side-by-side result, or the folder of a study.
-func drawFile(w io.Writer, name string) error {
-	info, err := os.Stat(name)
+// drawFiles draws side-by-side results of different workloads, or the folder of a study.
+func drawFiles(w io.Writer, names []string) error {
+	info, err := os.Stat(names[0])
 	if err != nil {
 		return err
 	}
 	if info.IsDir() {
-		study, err := readStudy(name)
+		study, err := readStudy(names[0])
 		if err != nil {
 			return err
 		}
 		return drawStudy(w, study)
 	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return err
+	var texts [][]byte
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		texts = append(texts, text)
 	}
-	return draw(w, text)
+	return draw(w, texts...)
 }
 
 // The measures of the picture, in pixels.
@@ -99,11 +103,18 @@ const (
 	footer                  = 26
 )
 
-// draw writes the picture of a result.
-func draw(w io.Writer, text []byte) error {
+// draw writes the picture of results, whose conditions are taken to be those of the first.
+func draw(w io.Writer, texts ...[]byte) error {
 	var r result
-	if err := json.Unmarshal(text, &r); err != nil {
-		return err
+	for i, text := range texts {
+		var one result
+		if err := json.Unmarshal(text, &one); err != nil {
+			return err
+		}
+		if i == 0 {
+			r.Conditions = one.Conditions
+		}
+		r.Workloads = append(r.Workloads, one.Workloads...)
 	}
 	var drawn []string
 	for _, p := range panels {

@@ -36,7 +36,7 @@ func TestDrawStudy(t *testing.T) {
 			"needs":[{"what":"rate","wanted":499.1},{"what":"sessions","wanted":5000}]}}`,
 	})
 	var out bytes.Buffer
-	if err := drawFile(&out, dir); err != nil {
+	if err := drawFiles(&out, []string{dir}); err != nil {
 		t.Fatal(err)
 	}
 	for d := xml.NewDecoder(bytes.NewReader(out.Bytes())); ; {
@@ -65,11 +65,11 @@ func TestDrawStudyRefuses(t *testing.T) {
 		"no capacity":       {"mcp-go-direct": `{"verdict":{"valid":true}}`},
 		"a file of no JSON": {"mcp-go-direct": `{`},
 	} {
-		if err := drawFile(io.Discard, folder(t, files)); err == nil {
+		if err := drawFiles(io.Discard, []string{folder(t, files)}); err == nil {
 			t.Errorf("%s: got nil, want an error", name)
 		}
 	}
-	if err := drawFile(io.Discard, filepath.Join(t.TempDir(), "missing")); err == nil {
+	if err := drawFiles(io.Discard, []string{filepath.Join(t.TempDir(), "missing")}); err == nil {
 		t.Error("a missing file: got nil, want an error")
 	}
 }
