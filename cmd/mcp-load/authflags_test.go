@@ -20,6 +20,7 @@ func guarded(t *testing.T) (endpoint, issuer string, calls *atomic.Int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(peer.Close)
 	calls = &atomic.Int64{}
 	mux := http.NewServeMux()
 	server := httptest.NewServer(mux)

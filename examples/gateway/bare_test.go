@@ -66,7 +66,7 @@ func TestBareTools(t *testing.T) {
 		t.Errorf("bare_only = %q, want here", got)
 	}
 	time.Sleep(500 * time.Millisecond)
-	if s := g.upstreams[1].state(); s.Opened == 0 || s.Opened > 6 {
-		t.Errorf("the broken upstream was connected %d times in about half a second, want one to six", s.Opened)
+	if s := g.upstreams[1].state(); s.Opened == 0 || s.Opened > 20 {
+		t.Errorf("the broken upstream was connected %d times in about half a second, want a few", s.Opened)
 	}
 }
