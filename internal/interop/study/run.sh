@@ -75,7 +75,7 @@ start() { # SERVER WAY
 load() { # ARGS...
   local rc=0
   { printf '\n$ mcp-load'; printf ' %q' "$@"; echo; } | tee -a "$out/log.txt"
-  (cd "$out" && "${pinned[@]}" 1 "$work/mcp-load" "$@" 2>&1 | tee -a log.txt; exit "${PIPESTATUS[0]}") || rc=$?
+  (cd "$out" && PATH=$work:$PATH && "${pinned[@]}" 1 mcp-load "$@" 2>&1 | tee -a log.txt; exit "${PIPESTATUS[0]}") || rc=$?
   echo "exit code $rc" | tee -a "$out/log.txt"
   case $rc in 0 | 98 | 99) ;; *) exit "$rc" ;; esac
 }
