@@ -80,6 +80,9 @@ func (s *summary) released(r *Released) {
 		if v == nil {
 			return "memory not known"
 		}
+		if *v < 0.005 { // the process may even have grown meanwhile
+			return "none of their memory came back"
+		}
 		return fmt.Sprintf("%.0f %% of their memory came back", 100**v)
 	}
 	s.line("deleted", "%s: %s", plural(int64(r.Deleted), "session"), share(r.DeletedShare))

@@ -1,7 +1,7 @@
 // Command chart draws a side-by-side result of the measuring program perf as an
 // SVG picture, or the folder of a capacity study:
 //
-//	go run ./bench/chart results/2026-11-30-side-by-side.json > results/chart.svg
+//	go run ./bench/chart results/2026-11-30-side-by-side-*.json > results/side-by-side.svg
 //	go run ./bench/chart results/2026-11-30-capacity-study > results/capacity-study.svg
 //
 // Each panel has a scale of its own; a bar is the median over the rounds, or what
