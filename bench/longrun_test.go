@@ -20,6 +20,9 @@ func noise(rng *rand.Rand, n int, memory, wave float64) []float64 {
 // TestIntervalsCover: 95 % intervals of mean, median and slope cover the truth in at least 90 of 100 series, also where
 // the noise is correlated over tens of samples. Without correlation they are not much wider than they must be.
 func TestIntervalsCover(t *testing.T) {
+	if raceDetector {
+		t.Skip("nothing but arithmetic in virtual time, and much of it")
+	}
 	const trials = 400
 	for _, c := range []struct {
 		name   string
@@ -52,6 +55,9 @@ func TestIntervalsCover(t *testing.T) {
 // TestSlopeCovers: the interval of a slope covers the truth in at least 90 of 100 sets of points, also where what is left
 // over is correlated.
 func TestSlopeCovers(t *testing.T) {
+	if raceDetector {
+		t.Skip("nothing but arithmetic in virtual time, and much of it")
+	}
 	const trials = 400
 	for _, c := range []struct {
 		name   string
@@ -82,6 +88,9 @@ func TestSlopeCovers(t *testing.T) {
 
 // TestDriftWidens: what drifts during the series is in the interval.
 func TestDriftWidens(t *testing.T) {
+	if raceDetector {
+		t.Skip("nothing but arithmetic in virtual time, and much of it")
+	}
 	rng := rand.New(rand.NewPCG(9, 9))
 	still, drifting := meanOf(noise(rng, 1000, 0, 0)), meanOf(noise(rng, 1000, 0, 3))
 	if a, b := still.high-still.low, drifting.high-drifting.low; b < 3*a {

@@ -63,6 +63,9 @@ func servicePhase(t *testing.T, r *Result) *OverheadPhase {
 // TestOverheadSameCoversZero is the first half of oracle 7: the same server on both ways, which drifts and whose times
 // are correlated; the 95 % intervals cover 0 in at least 90 of 100 measurements.
 func TestOverheadSameCoversZero(t *testing.T) {
+	if raceDetector {
+		t.Skip("nothing but arithmetic in virtual time, and much of it")
+	}
 	var median, mean int
 	const trials = 100
 	for seed := range uint64(trials) {
@@ -86,6 +89,9 @@ func TestOverheadSameCoversZero(t *testing.T) {
 // TestOverheadDelay is the second half of oracle 7: a delay of 5 ms and one of 0 differ by 5 ± 0.2 ms, while both ways
 // drift by far more.
 func TestOverheadDelay(t *testing.T) {
+	if raceDetector {
+		t.Skip("nothing but arithmetic in virtual time, and much of it")
+	}
 	reading := func(seed uint64, delay time.Duration) *OverheadPhase {
 		d := &drifting{rng: rand.New(rand.NewPCG(seed, 2))}
 		c := OverheadConfig{Config: Config{Duration: 60 * time.Second, Sessions: 1}}

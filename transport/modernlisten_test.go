@@ -137,6 +137,7 @@ func TestBothErasOnAPipe(t *testing.T) {
 		f.ResourceUpdated("a:")
 		expect("an update", "notifications/resources/updated", "notifications/resources/updated")
 		l.send(cancelOf(`"s"`))
+		synctest.Wait() // it has been read
 		f.ResourceUpdated("a:")
 		expect("an update after a cancellation", "notifications/resources/updated")
 		if got := f.Stats(); got.Subscriptions != 1 || got.Sessions != 1 {
