@@ -102,11 +102,14 @@ func (r *run) requestCounts(c *collector) Requests {
 func (r *run) latencies(c *collector) []Latency {
 	out := []Latency{}
 	row := func(s series, t triple, response, service, failed []int) {
-		out = append(out, Latency{
+		l := Latency{
 			Method: s.method, Tool: s.tool, Response: distOf(t.response, c.times.blocks(response...)),
 			Service: distOf(t.service, c.times.blocks(service...)), TTFB: distOf(t.ttfb, nil),
-			Blocks: c.times.resultBlocks(response, failed, failed == nil),
-		})
+		}
+		if !r.cfg.brief {
+			l.Blocks = c.times.resultBlocks(response, failed, failed == nil)
+		}
+		out = append(out, l)
 	}
 	var response, service []int
 	for i, t := range c.total.series {

@@ -230,6 +230,7 @@ func (p *prober) try(level float64, e effort) (trial, error) {
 // load gives the configuration of a step.
 func (p *prober) load(level float64, hold, warmup time.Duration) *Config {
 	c := p.cfg.Config
+	c.brief = true
 	c.Duration, c.Warmup, c.Sessions = hold, warmup, p.sessionsOf(level)
 	switch p.cfg.Find {
 	case FindRate:

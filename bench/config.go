@@ -102,6 +102,7 @@ type Config struct {
 
 	pause func(time.Duration) // how the pacer sleeps; tests in virtual time replace it
 	peer  peer                // what sessions are opened on; tests replace it
+	brief bool                // one step of many: the result has no blocks of time, which nobody compares
 }
 
 const maxRate = 10e6

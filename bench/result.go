@@ -145,7 +145,7 @@ type Latency struct {
 	Service  *Dist  `json:"service"`  // from the sending
 	TTFB     *Dist  `json:"ttfb"`     // from the sending to the first byte of the reply
 
-	Blocks []Block `json:"blocks"` // the same calls by time, for comparisons
+	Blocks []Block `json:"blocks"` // the same calls by time, for comparisons; null in what capacity finds
 }
 
 // FlowCount counts the instances of a flow that were due in the measured window. With flows the schedule, and with it
